@@ -1,0 +1,42 @@
+# Two commands for a machine that has python3 (3.11 or newer, with venv) and make:
+#   make reproduce   set up .venv, install Backcast, run the main job
+#   make test        set up .venv, install with the development extra, run lint, types and tests
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: reproduce test lint types check figures clean
+
+reproduce: .venv/installed
+	$(BIN)/backcast list
+
+test: .venv/developing lint types check
+
+lint: .venv/developing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/developing
+	$(BIN)/mypy
+
+check: .venv/developing
+	$(BIN)/pytest -n auto
+
+figures: .venv/installed
+	$(BIN)/python docs/figures/reversal.py
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Backcast needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 2; }
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/developing: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ .venv/installed
+
+clean:
+	rm -rf .venv build dist

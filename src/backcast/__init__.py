@@ -1,0 +1,42 @@
+"""Backcast: credit assignment by planning, forward and backward.
+
+An agent learns models of its world, forward ones (what comes next?) and backward ones (what led here?), and
+plans with them between real steps. Backcast implements the system of Chelu, Precup and van Hasselt,
+"Forethought and Hindsight in Credit Assignment" (NeurIPS 2020):
+
+    import backcast as bc
+    mdp = bc.FiniteMDP(transition, reward, discount=0.9, start=start, terminal=terminal)
+    bc.exact.backward(mdp, policy).states        # P←(s̃ | s), the world with time reversed
+
+Names are imported when they are first used, so that `backcast --help` answers at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "FiniteMDP": "backcast.mdp",
+    "InputError": "backcast.errors",
+}
+_MODULES = ("exact",)
+
+__all__ = ["FiniteMDP", "InputError", "__version__", "exact"]
+
+if TYPE_CHECKING:
+    from backcast import exact
+    from backcast.errors import InputError
+    from backcast.mdp import FiniteMDP
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"backcast.{name}")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'backcast' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""`python -m backcast` is the `backcast` command."""
+
+from backcast.cli import main
+
+main()

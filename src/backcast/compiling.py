@@ -1,0 +1,115 @@
+"""`@kernel`: compiled by Numba, with the machine code kept on disk for the next process.
+
+Numba's own cache notices edits only in the decorated function's own file, and two processes that compile
+different signatures at once can overwrite each other's entries. Here a file holds one compiled signature, its
+directory is named after the sources of the whole package, and trouble with the disk means "compile it
+again", never an exception. The files are machine code for this user alone, like any compiler's cache.
+"""
+
+import functools
+import hashlib
+import os
+import pickle
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite
+import numba
+from numba.core import caching, config, types
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+from numba.misc.appdirs import user_cache_dir
+
+from backcast.files import atomic_path
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).parent
+_KEPT_VERSIONS = 6
+
+# No reference counting: a kernel works on arrays that its caller owns and allocates none. Counting references
+# at every call of a helper made the fused loop five times slower. To allocate is then a compile-time error.
+OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
+
+
+def kernel(function: F) -> F:
+    """Compile with Numba when first called, or load what an earlier process compiled."""
+    compiled: Any = numba.njit(**OPTIONS)(function)
+    if not config.DISABLE_JIT:
+        compiled._cache = _KernelCache(function)
+    result: F = compiled
+    return result
+
+
+@functools.cache
+def cache_directory() -> Path:
+    """BACKCAST_CACHE_DIR or the user's cache directory; below it a directory named by the sources' hash."""
+    base = Path(os.environ.get("BACKCAST_CACHE_DIR") or user_cache_dir("backcast"))
+    digest = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__} {llvmlite.__version__}".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return base / f"kernels-{digest.hexdigest()[:16]}"
+
+
+class _KernelCache(caching.NullCache):
+    """One file per function, signature and processor; a NullCache whenever the disk fails."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if function.__closure__:
+            raise TypeError(f"{function.__qualname__} is a closure; a kernel takes what it needs as arguments")
+        self._name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}"
+
+    @property
+    def cache_path(self) -> str:
+        return str(cache_directory())
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        if not _known_by_our_sources(signature):
+            return None
+        target_context.refresh()  # without it, loaded code lacks the functions it calls
+        try:
+            stored, payload = pickle.loads(self._file(signature, target_context.codegen()).read_bytes())
+            return CompileResult._rebuild(target_context, *payload) if stored == signature else None
+        except Exception:
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        if not _known_by_our_sources(signature) or result.library.has_dynamic_globals:
+            return
+        try:
+            path = self._file(signature, result.codegen)
+            if not path.parent.exists():
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                _forget_old_versions(path.parent)
+            with atomic_path(path) as part:
+                part.write_bytes(dumps((signature, result._reduce())))
+        except OSError:
+            pass
+
+    def _file(self, signature: Any, codegen: Any) -> Path:
+        key = (self._name, str(signature), codegen.magic_tuple(), config.OPT._raw_value, config.BOUNDSCHECK)
+        return cache_directory() / f"{self._name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+
+
+def _known_by_our_sources(signature: Any) -> bool:
+    """A part from a user's own module brings code that the directory's name does not know: never cached."""
+    return all(map(_is_ours, getattr(signature, "args", signature)))
+
+
+def _is_ours(numba_type: Any) -> bool:
+    if isinstance(numba_type, types.BaseNamedTuple):
+        package = numba_type.instance_class.__module__.partition(".")[0]
+        if package != _PACKAGE.name:
+            return False
+    if isinstance(numba_type, types.BaseTuple):
+        return all(map(_is_ours, numba_type))
+    return not isinstance(numba_type, types.Callable)
+
+
+def _forget_old_versions(current: Path) -> None:
+    versions = sorted(current.parent.glob("kernels-*"), key=lambda path: path.stat().st_mtime)
+    for old in versions[:-_KEPT_VERSIONS]:
+        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,147 @@
+"""Appendix B as statements that can be executed: both sides of each equivalence, computed separately.
+
+for equivalence in bc.exact.equivalences(mdp, policy):
+    print(equivalence)
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from backcast.arrays import Matrix, Vector, as_floats, ratio
+from backcast.errors import InputError
+from backcast.exact.chains import OneStep, Policy
+from backcast.exact.corrections import tabular_correction
+from backcast.exact.reversal import backward, reverse
+from backcast.exact.stationary import stationary
+from backcast.exact.time_extended import TimeExtended, n_step
+from backcast.mdp import FiniteMDP
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Two sides of an equation of the paper, and how far they are apart."""
+
+    name: str
+    left: Vector = field(repr=False)
+    right: Vector = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        """Max |left − right|: 0 up to rounding if the statement holds, NaN if a side is not defined."""
+        return float(np.abs(self.left - self.right).max(initial=0.0))
+
+    def __str__(self) -> str:
+        return f"{self.name}: largest difference {self.gap:.1e}"
+
+
+def equivalences(
+    mdp: FiniteMDP, policy: Policy = None, values: ArrayLike | None = None, n: int = 3
+) -> list[Equivalence]:
+    """Every equivalence of appendices B.2 and B.3 for this world and policy.
+
+    Args:
+        mdp: the world.
+        policy: its policy.
+        values: v (S,) for the corrections; the states' numbers if not given.
+        n: steps of the corrections.
+    """
+    v = np.arange(mdp.n_states, dtype=np.float64) if values is None else as_floats("values", values)
+    return [
+        detailed_balance(mdp, policy),
+        same_stationary_distribution(mdp, policy),
+        reversal_matrix(mdp, policy),
+        n_step_corrections(mdp, policy, v, n),
+    ]
+
+
+def detailed_balance(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
+    """d(s') P←(s | s') = P(s' | s) d(s), for visited s' (appendix B.2), (S', S)."""
+    d = stationary(mdp, policy)
+    seen = np.flatnonzero(d > 0)
+    back = _dense(backward(mdp, policy).states)[seen]
+    forth = _dense(OneStep(mdp, policy).P)[:, seen]
+    return Equivalence("detailed balance", d[seen, None] * back, (d[:, None] * forth).T)
+
+
+def same_stationary_distribution(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
+    """Σ_s' P←(s | s') d(s') = d(s): the backward chain has the forward chain's stationary distribution."""
+    d = stationary(mdp, policy)
+    seen = np.flatnonzero(d > 0)
+    return Equivalence("same stationary distribution", d[seen] @ _dense(backward(mdp, policy).states)[seen], d)
+
+
+def reversal_matrix(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
+    """P←_π = diag(d_π)⁻¹ P_πᵀ diag(d_π), against the marginal of Bayes' joint model, for visited states."""
+    d = stationary(mdp, policy)
+    seen = np.flatnonzero(d > 0)
+    joint = _dense(backward(mdp, policy).joint).reshape(mdp.n_states, mdp.n_states, mdp.n_actions)
+    right = np.diag(1 / d[seen]) @ _dense(OneStep(mdp, policy).P)[:, seen].T @ np.diag(d)
+    return Equivalence("backward transition matrix", joint.sum(axis=2)[seen], right)
+
+
+def n_step_corrections(mdp: FiniteMDP, policy: Policy, values: ArrayLike, n: int) -> Equivalence:
+    """Expected n-step corrections over the forward chain, given where it arrives, and over the backward chain.
+
+    E_F[(r⁽ⁿ⁾ + γⁿ v(S_{t+n}) − v(S_t)) ∇v(S_t) | S_{t+n} = s, S_t ~ d] against
+    E_B[(r⁽ⁿ⁾ + γⁿ v(S_t) − v(S_{t−n})) ∇v(S_{t−n}) | S_t = s] (appendix B.3), for visited s, (S, S) [s, s̃].
+    """
+    seen = np.flatnonzero(stationary(mdp, policy) > 0)
+    forward = tabular_correction(mdp, n_step(mdp, policy, n), values)
+    back = tabular_correction(mdp, _n_steps_backward(mdp, policy, n), values)
+    return Equivalence(f"{n}-step corrections", _dense(forward)[seen], _dense(back)[seen])
+
+
+def offline_td(
+    states: ArrayLike,
+    rewards: ArrayLike,
+    values: ArrayLike,
+    discount: float,
+    features: ArrayLike | None = None,
+) -> Equivalence:
+    """The offline TD(1) update over an episode, forward and backward view (appendix B.1), (d,) with α = 1.
+
+    Forward: Σ_t (Σ_{k≥t} γ^{k−t} R_{k+1} − v(S_t)) x(S_t). Backward: Σ_t δ_t Σ_{k≤t} γ^{t−k} x(S_k), where
+    δ_t = R_{t+1} + γ v(S_{t+1}) − v(S_t).
+
+    Args:
+        states: S_0 … S_{T−1}, the states of the episode before it ends.
+        rewards: R_1 … R_T.
+        values: v (S,).
+        discount: γ.
+        features: X (S, d), the gradients of v; the identity (a table) if not given.
+    """
+    visited = np.asarray(states, dtype=np.int64)
+    R, v = as_floats("rewards", rewards), as_floats("values", values)
+    if R.shape != visited.shape or R.ndim != 1:
+        raise InputError(f"rewards: shape {R.shape} given, expected {visited.shape}, one per state")
+    X = (np.eye(len(v)) if features is None else as_floats("features", features))[visited]
+    before = v[visited]
+    after = np.append(before[1:], 0.0)
+    forward, returns = np.zeros(X.shape[1]), 0.0
+    for t in reversed(range(len(R))):
+        returns = R[t] + discount * returns
+        forward += (returns - before[t]) * X[t]
+    back, trace = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for t in range(len(R)):
+        trace = discount * trace + X[t]
+        back += (R[t] + discount * after[t] - before[t]) * trace
+    return Equivalence("offline TD, forward and backward view", forward, back)
+
+
+def _n_steps_backward(mdp: FiniteMDP, policy: Policy, n: int) -> TimeExtended:
+    """The n-step model by walking the *backward* chain, independently of `n_step`."""
+    d = stationary(mdp, policy)
+    one = OneStep(mdp, policy)
+    B, earned, discounted = (reverse(part, d, d) for part in (one.P, one.R, one.G))
+    B_n, W_n, D_n = B, earned, discounted
+    for _ in range(n - 1):
+        W_n = B @ W_n + earned @ D_n
+        B_n, D_n = B @ B_n, discounted @ D_n
+    return TimeExtended(B_n, ratio(W_n, B_n).T, W_n, D_n, np.flatnonzero(d == 0))
+
+
+def _dense(matrix: Matrix) -> Vector:
+    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)

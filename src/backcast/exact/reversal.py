@@ -1,0 +1,110 @@
+"""Backward models: the chain with time reversed.
+
+By Bayes' rule the state and action before s' are distributed as (appendix A.1)
+
+    P←_π(s, a | s') = d_π(s) π(a | s) P(s' | s, a) / d_π(s'),
+
+which depends on the policy, and so does the model that is given the action (appendix A.2). A state that is
+never visited has no past: its row does not exist. It is NaN here, and listed in `undefined`.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from backcast.arrays import Indices, Matrix, Vector
+from backcast.exact.chains import Policy, as_policy, distribution, in_given_form, mix, restarting, scale
+from backcast.exact.stationary import stationary
+from backcast.mdp import FiniteMDP
+
+
+@dataclass(frozen=True)
+class Backward:
+    """A backward model of a policy; S' is the state that is conditioned on, S its predecessor.
+
+    For a sparse world, `joint` is csr (S', S*A), `states` csr (S', S) and `given_action` csr (S'*A, S), and a
+    row that does not exist holds a single NaN, so that whatever is computed from it is NaN too.
+
+    Attributes:
+        joint: P←(s, a | s'), (S', S, A).
+        states: P←(s | s') = Σ_a P←(s, a | s'), (S', S).
+        given_action: P←(s | s', a) = P←(s, a | s') / π←(a | s'), (S', A, S); NaN where π←(a | s') is 0.
+        action: the backward policy π←(a | s') = Σ_s P←(s, a | s'), (S', A).
+        undefined: the states s' that are never visited, whose rows do not exist.
+    """
+
+    joint: Matrix = field(repr=False)
+    states: Matrix = field(repr=False)
+    given_action: Matrix = field(repr=False)
+    action: Vector = field(repr=False)
+    undefined: Indices
+
+
+def backward(mdp: FiniteMDP, policy: Policy = None) -> Backward:
+    """The backward model P←_π of the stationary chain (appendix A.1 and A.2).
+
+    Examples:
+        >>> mdp = FiniteMDP([[[0.5, 0.5]], [[1.0, 0.0]]], [[0.0], [1.0]], 0.9, [1.0, 0.0])
+        >>> backward(mdp).states   # d = (2/3, 1/3): half of the visits to 0 come from 1, all visits to 1 from 0
+        array([[0.5, 0.5],
+               [1. , 0. ]])
+    """
+    d = stationary(mdp, policy)
+    return _by_bayes(mdp, policy, d, d)
+
+
+def backward_at(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Backward:
+    """The backward model from step t + 1 to step t of a chain that began at `start` (equation 2).
+
+    P←_{π,t}(s, a | s') = d_{π,t}(s) π(a | s) P(s' | s, a) / d_{π,t+1}(s').
+    """
+    return _by_bayes(mdp, policy, distribution(mdp, policy, t=t), distribution(mdp, policy, t=t + 1))
+
+
+def reverse(forward: Matrix, before: Vector, after: Vector) -> Matrix:
+    """diag(after)⁻¹ · forwardᵀ · diag(before): [s̃, s] becomes [s, s̃]; rows with after(s) = 0 are 0."""
+    inverse = np.divide(1.0, after, out=np.zeros_like(after), where=after > 0)
+    return scale(inverse, forward.T, before)
+
+
+def undefine(rows: Matrix, undefined: Indices, width: int = 1) -> Matrix:
+    """Mark the given rows as not existing: all NaN if dense, one NaN (at the state itself) if sparse.
+
+    Args:
+        rows: (n, m), dense or csr, in which the rows to mark are 0.
+        undefined: the rows to mark.
+        width: columns per state.
+    """
+    if not sparse.issparse(rows):
+        rows[undefined] = np.nan
+        return rows
+    marks = (np.full(len(undefined), np.nan), (undefined, (undefined * width) % rows.shape[1]))
+    return (rows + sparse.csr_array(marks, shape=rows.shape)).tocsr()
+
+
+def _by_bayes(mdp: FiniteMDP, policy: Policy, before: Vector, after: Vector) -> Backward:
+    """P←(s, a | s') = before(s) π(a | s) P(s' | s, a) / after(s')."""
+    pi = as_policy(mdp, policy)
+    n_states, n_actions = pi.shape
+    table = restarting(mdp)
+    joint = reverse(table, (before[:, None] * pi).ravel(), after).tocsr()
+    states = reverse(mix(pi, table), before, after)
+    by_action = [joint[:, np.arange(a, n_states * n_actions, n_actions)] for a in range(n_actions)]
+    action = np.stack([np.asarray(part.sum(axis=1)).ravel() for part in by_action], axis=1)
+    given_action = sparse.vstack(by_action, format="csr")
+    # vstack orders rows by (a, s'); the layout is (s', a)
+    given_action = given_action[np.arange(n_states * n_actions).reshape(n_actions, n_states).T.ravel()]
+    odds = np.divide(1.0, action, out=np.zeros_like(action), where=action > 0)
+    given_action = scale(odds.ravel(), given_action)
+    undefined = np.flatnonzero(after == 0)
+    never = np.flatnonzero(action.ravel() == 0)
+    action[undefined] = np.nan
+    shape = (n_states, n_states, n_actions)
+    joint = undefine(in_given_form(mdp, joint), undefined, n_actions)
+    states = undefine(in_given_form(mdp, states), undefined)
+    given_action = undefine(in_given_form(mdp, given_action), never)
+    if not mdp.is_sparse:
+        joint = joint.reshape(shape)
+        given_action = given_action.reshape(n_states, n_actions, n_states)
+    return Backward(joint, states, given_action, action, undefined)

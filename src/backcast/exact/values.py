@@ -1,0 +1,191 @@
+"""Values of a policy and optimal values, where an episode ends at its terminal states."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from backcast.arrays import Indices, Matrix, Vector
+from backcast.errors import InputError
+from backcast.exact.chains import Policy, as_policy, mix
+from backcast.exact.solve import solve_leaky
+from backcast.graph import breadth_first, reachable
+from backcast.mdp import FiniteMDP
+
+Method = Literal["auto", "policy-iteration", "value-iteration"]
+_METHODS = ("auto", "policy-iteration", "value-iteration")
+_EXACT_EVALUATION = 20_000
+
+
+def value(mdp: FiniteMDP, policy: Policy = None) -> Vector:
+    """v_π = r_π + γ P_π v_π with v_π = 0 in terminal states, (S,).
+
+    Raises:
+        InputError: with discount 1, if under π some state never reaches a terminal state and keeps earning.
+    """
+    pi = as_policy(mdp, policy)
+    return _evaluate(mdp, pi)
+
+
+def action_value(mdp: FiniteMDP, policy: Policy = None) -> Vector:
+    """q_π(s, a) = r(s, a) + γ Σ_s' P(s' | s, a) v_π(s'), (S, A); 0 in terminal states."""
+    return _look_ahead(mdp, value(mdp, policy))
+
+
+@dataclass(frozen=True)
+class Optimal:
+    """Optimal values, as `optimal` gives them back.
+
+    Attributes:
+        v: v*(s), (S,).
+        q: q*(s, a), (S, A).
+        policy: a deterministic optimal policy, (S, A).
+        iterations: evaluations of a policy, or sweeps of value iteration.
+        residual: max_s |max_a q(s, a) − v(s)|; the error of v is at most residual / (1 − γ).
+        method: the method that was used.
+    """
+
+    v: Vector = field(repr=False)
+    q: Vector = field(repr=False)
+    policy: Vector = field(repr=False)
+    iterations: int
+    residual: float
+    method: str
+
+
+def optimal(
+    mdp: FiniteMDP, method: Method = "auto", *, tolerance: float = 1e-10, max_iterations: int = 100_000
+) -> Optimal:
+    """The optimal values v*(s) = max_a [r(s, a) + γ Σ_s' P(s' | s, a) v*(s')] and a policy that earns them.
+
+    Args:
+        mdp: the world.
+        method: `policy-iteration` (Howard: evaluate exactly, improve; ends with the exact answer) or
+            `value-iteration` (in place, along the ways that lead to rewards and back again); `auto` is the
+            first up to 20,000 states, else the second.
+        tolerance: value iteration stops when the error of v is at most this (with discount 1: when the
+            residual is).
+        max_iterations: give up after so many improvements of the policy or sweeps.
+
+    Returns:
+        The values, a policy, the number of iterations and the residual.
+    """
+    if method not in _METHODS:
+        raise InputError(f"method: {method!r} given, expected one of {', '.join(_METHODS)}")
+    if not tolerance > 0:
+        raise InputError(f"tolerance: {tolerance} given, expected a positive number")
+    if method == "auto":
+        method = "policy-iteration" if mdp.n_states <= _EXACT_EVALUATION else "value-iteration"
+    if method == "policy-iteration":
+        v, iterations = _policy_iteration(mdp, max_iterations)
+    else:
+        v, iterations = _value_iteration(mdp, tolerance, max_iterations)
+    q = _look_ahead(mdp, v)
+    best = q.max(axis=1)
+    residual = float(np.abs(best - v).max())
+    slack = np.maximum(tolerance if mdp.discount == 1 else 0.0, 1e-12 * np.abs(best))
+    policy = as_policy(mdp, _towards_the_end(mdp, q >= (best - slack)[:, None]))
+    return Optimal(v, q, policy, iterations, residual, method)
+
+
+def _policy_iteration(mdp: FiniteMDP, max_iterations: int) -> tuple[Vector, int]:
+    """Howard's algorithm; an action changes only if another is better beyond rounding, so that it ends."""
+    actions = _towards_the_end(mdp, np.ones((mdp.n_states, mdp.n_actions), dtype=np.bool_))
+    for iteration in range(1, max_iterations + 1):
+        v = _evaluate(mdp, as_policy(mdp, actions))
+        q = _look_ahead(mdp, v)
+        best, old = q.max(axis=1), np.take_along_axis(q, actions[:, None], axis=1)[:, 0]
+        better = best - old > 1e-12 * np.maximum(1.0, np.abs(best))
+        if not better.any():
+            return v, iteration
+        actions = np.where(better, q.argmax(axis=1), actions)
+    raise InputError(f"max_iterations: {max_iterations} were not enough for policy iteration")
+
+
+def _value_iteration(mdp: FiniteMDP, tolerance: float, max_iterations: int) -> tuple[Vector, int]:
+    """Gauss–Seidel sweeps in breadth-first order from where episodes end or rewards fall, and back again."""
+    from backcast.exact.sweeps import sweep
+
+    v = np.zeros(mdp.n_states)
+    if mdp.discount == 1:  # monotone only from below: begin with a policy that reaches an end
+        v = value(mdp, _towards_the_end(mdp, np.ones((mdp.n_states, mdp.n_actions), dtype=np.bool_)))
+    allowed = tolerance * (1 - mdp.discount if mdp.discount < 1 else 1)
+    order = _credit_order(mdp)
+    table = mdp.table
+    for iteration in range(1, max_iterations + 1):
+        change = sweep(table.indptr, table.indices, table.data, mdp.expected_reward, mdp.discount, order, v)
+        if change <= allowed:
+            return v, iteration
+        order = order[::-1].copy()
+    raise InputError(
+        f"max_iterations: {max_iterations} sweeps were not enough, values still change by {change:.3g}"
+    )
+
+
+def _credit_order(mdp: FiniteMDP) -> Indices:
+    """The states that can still earn, nearest to a reward or an end first; terminal states are left out."""
+    predecessors = mdp.graph.T.tocsr()
+    sources = mdp.terminal | (mdp.expected_reward != 0).any(axis=1)
+    order = breadth_first(predecessors, sources)
+    return order[~mdp.terminal[order]]
+
+
+def _evaluate(mdp: FiniteMDP, pi: Vector) -> Vector:
+    P = mix(pi, mdp.table)
+    r = (pi * mdp.expected_reward).sum(axis=1)
+    solved = np.flatnonzero(~mdp.terminal)
+    if mdp.discount == 1:
+        ends = reachable(P.T.tocsr(), mdp.terminal)
+        _refuse_endless(mdp, pi, ~ends)
+        solved = np.flatnonzero(ends & ~mdp.terminal)
+    v = np.zeros(mdp.n_states)
+    Q = mdp.discount * P[solved][:, solved]
+    v[solved] = solve_leaky(Q if mdp.is_sparse else Q.toarray(), r[solved])
+    return v
+
+
+def _refuse_endless(mdp: FiniteMDP, pi: Vector, endless: Matrix) -> None:
+    """With discount 1 a state that never ends has a value only if nothing is ever earned there."""
+    taken = np.repeat(endless, mdp.n_actions) & (pi.ravel() > 0)
+    earns = mdp.table_reward.data != 0
+    rows = np.repeat(np.arange(mdp.table.shape[0]), np.diff(mdp.table.indptr))
+    bad = rows[earns & taken[rows]]
+    if bad.size:
+        raise InputError(
+            f"policy: with discount 1, state {int(bad[0]) // mdp.n_actions} never reaches a terminal state under "
+            "this policy and keeps earning, so that its value is not finite"
+        )
+
+
+def _look_ahead(mdp: FiniteMDP, v: Vector) -> Vector:
+    """q(s, a) = r(s, a) + γ Σ_s' P(s' | s, a) v(s'), (S, A), 0 in terminal states."""
+    q = mdp.expected_reward + mdp.discount * (mdp.table @ v).reshape(mdp.n_states, mdp.n_actions)
+    q[mdp.terminal] = 0.0
+    return q
+
+
+def _towards_the_end(mdp: FiniteMDP, allowed: Matrix) -> Indices:
+    """The first allowed action of each state; with discount 1 one on a shortest way to a terminal state.
+
+    With discount 1 going in circles costs nothing, and the first of several best actions might do that.
+    """
+    actions = allowed.argmax(axis=1).astype(np.int64)
+    if mdp.discount < 1:
+        return actions
+    rows = np.repeat(np.arange(mdp.table.shape[0]), np.diff(mdp.table.indptr))
+    usable = allowed.ravel()[rows]
+    edges = sparse.csr_array(
+        (np.ones(int(usable.sum())), (mdp.table.indices[usable], rows[usable])),
+        shape=(mdp.n_states, mdp.table.shape[0]),
+    )
+    reached = mdp.terminal.copy()
+    front = np.flatnonzero(reached)
+    while front.size:
+        found = np.unique(edges[front].indices)[::-1]
+        states = found // mdp.n_actions
+        new = ~reached[states]
+        actions[states[new]] = found[new] % mdp.n_actions
+        front = np.unique(states[new])
+        reached[front] = True
+    return actions
