@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import llvmlite
 import numba
-from numba.core import caching, config, types
+from numba.core import caching, config
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import user_cache_dir
@@ -27,6 +27,7 @@ from backcast.files import atomic_path
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+types: Any = numba.types
 _PACKAGE = Path(__file__).parent
 _KEPT_VERSIONS = 6
 
