@@ -59,10 +59,11 @@ def main() -> None:
     focus = LEVELS[0] + 1
     draw(left, focus, inner[focus], inner, FORWARD, "Forward: what comes next?\nP(s' | s)")
     draw(right, focus, back[focus], inner, BACKWARD, "Backward: what led here?\nP←(s̃ | s)")
-    left.text(0.5, -0.04, "one state is re-evaluated from its successors", transform=left.transAxes, ha="center",
-              fontsize=12, color=FORWARD)  # fmt: skip
-    right.text(0.5, -0.04, "all states that lead here are corrected at once", transform=right.transAxes, ha="center",
-               fontsize=12, color=BACKWARD)  # fmt: skip
+    for axes, colour, words in (
+        (left, FORWARD, "one state is re-evaluated from its successors"),
+        (right, BACKWARD, "all states that lead here are corrected at once"),
+    ):
+        axes.text(0.5, -0.04, words, transform=axes.transAxes, ha="center", fontsize=12, color=colour)
     target = Path(__file__).parent.parent / "images" / "reversal.png"
     figure.savefig(target, dpi=140)
     print(f"wrote {target}")
