@@ -17,17 +17,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Agent": "backcast.agent",
     "FiniteMDP": "backcast.mdp",
     "InputError": "backcast.errors",
+    "Runs": "backcast.runs",
+    "agent": "backcast.agent",
+    "run": "backcast.runs",
+    "train": "backcast.training",
 }
-_MODULES = ("exact",)
+_MODULES = ("exact", "testing", "worlds")
 
-__all__ = ["FiniteMDP", "InputError", "__version__", "exact"]
+__all__ = ["Agent", "FiniteMDP", "InputError", "Runs", "__version__", "agent", "exact", "run", "testing", "train", "worlds"]
 
 if TYPE_CHECKING:
-    from backcast import exact
+    from backcast import exact, testing, worlds
+    from backcast.agent import Agent, agent
     from backcast.errors import InputError
     from backcast.mdp import FiniteMDP
+    from backcast.runs import Runs, run
+    from backcast.training import train
 
 
 def __getattr__(name: str) -> Any:

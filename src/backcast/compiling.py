@@ -1,4 +1,8 @@
-"""`@kernel`: compiled by Numba, with the machine code kept on disk for the next process.
+"""`@kernel` and `@part`: compiled by Numba, with the machine code kept on disk for the next process.
+
+A *kernel* is a function on arrays. A *part* (a model, a planner, a world, …) is a NamedTuple of arrays and numbers
+whose methods are kernels: `model.learn(…)` reads the same from Python and from a compiled loop, where the class of
+the part decides while compiling which code is meant.
 
 Numba's own cache notices edits only in the decorated function's own file, and two processes that compile
 different signatures at once can overwrite each other's entries. Here a file holds one compiled signature, its
@@ -8,6 +12,7 @@ again", never an exception. The files are machine code for this user alone, like
 
 import functools
 import hashlib
+import inspect
 import os
 import pickle
 import shutil
@@ -21,28 +26,62 @@ import numba
 from numba.core import caching, config
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
+from numba.extending import overload_method
 from numba.misc.appdirs import user_cache_dir
 
 from backcast.files import atomic_path
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 types: Any = numba.types
 _PACKAGE = Path(__file__).parent
 _KEPT_VERSIONS = 6
 
-# No reference counting: a kernel works on arrays that its caller owns and allocates none. Counting references
+# _nrt: no reference counting. A kernel works on arrays that its caller owns and allocates none; counting references
 # at every call of a helper made the fused loop five times slower. To allocate is then a compile-time error.
-OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
+# forceinline: a part is a dozen arrays, and handing them to a helper costs more than what most helpers do.
+OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "forceinline": True}
 
 
-def kernel(function: F) -> F:
-    """Compile with Numba when first called, or load what an earlier process compiled."""
-    compiled: Any = numba.njit(**OPTIONS)(function)
-    if not config.DISABLE_JIT:
+def kernel(function: F, **options: Any) -> F:
+    """Compile with Numba when first called; what belongs to Backcast is loaded if an earlier process compiled it."""
+    compiled: Any = numba.njit(**OPTIONS, **options)(function)
+    if function.__module__.partition(".")[0] == _PACKAGE.name and not config.DISABLE_JIT:
         compiled._cache = _KernelCache(function)
     result: F = compiled
     return result
+
+
+_methods: dict[str, dict[type, Callable[..., Any]]] = {}
+
+
+def part(cls: C) -> C:
+    """Class decorator: the public methods of this NamedTuple become kernels, callable from Python and kernels.
+
+    Methods of one name take the same parameters in every part; a part has at least one field.
+    """
+    if not cls.__annotations__:
+        raise TypeError(f"{cls.__name__}: a part needs at least one field (Numba cannot call methods of an empty tuple)")
+    for name, method in list(vars(cls).items()):
+        if inspect.isfunction(method) and not name.startswith("_"):
+            if name not in _methods:
+                _announce(name, method)
+            _methods[name][cls] = method
+            setattr(cls, name, kernel(method))
+    return cls
+
+
+def _announce(name: str, example: Callable[..., Any]) -> None:
+    """Tell Numba that NamedTuples may have a method of this name."""
+    bodies = _methods[name] = {}
+
+    def resolve(self: Any, *arguments: Any) -> Any:
+        return bodies.get(self.instance_class)
+
+    resolve.__signature__ = inspect.signature(example)  # type: ignore[attr-defined]
+    for base in (types.NamedTuple, types.NamedUniTuple):
+        overload_method(base, name, strict=False, jit_options=OPTIONS)(resolve)
 
 
 @functools.cache

@@ -17,13 +17,34 @@ _KRYLOV_STEPS = 150
 _TOLERANCE = 1e-12
 
 
-def solve_leaky(Q: Matrix, b: Vector) -> Vector:
-    """X with (I − Q) x = b; Q (n, n) dense or csr, b (n,), or (n, k) for a dense Q."""
-    if not sparse.issparse(Q):
-        return np.linalg.solve(np.eye(len(Q)) - Q, b)
+def solve_leaky(Q: Matrix, b: Vector, *, dense: bool = False) -> Vector:
+    """x with (I − Q) x = b.
+
+    Args:
+        Q: (n, n), dense or csr.
+        b: (n,), or (n, k) for a dense Q.
+        dense: whether to solve a csr Q as a dense matrix.
+    """
+    x = bounded_sum(Q, b)
+    if x is not None:
+        return x
+    if not sparse.issparse(Q) or dense:
+        full = Q.toarray() if sparse.issparse(Q) else Q
+        return np.linalg.solve(np.eye(len(full)) - full, b)
     system = (sparse.eye_array(Q.shape[0]) - Q).tocsr()
     x = _certified_krylov(system, b) if Q.shape[0] > _DIRECT else None
     return solve_directly(system, b) if x is None else x
+
+
+def bounded_sum(Q: Matrix, b: Vector, longest: int = 16) -> Vector | None:
+    """Σ_k Q^k b if it ends after a few terms, because no episode is longer (a leveled chain); else None."""
+    x = term = b
+    for _ in range(longest):
+        term = Q @ term
+        if not term.any():
+            return x
+        x = x + term
+    return None
 
 
 def solve_directly(system: Matrix, b: Vector) -> Vector:

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from backcast.arrays import Matrix, Vector
 from backcast.errors import InputError
-from backcast.exact.chains import Policy, as_policy, mix, restarting
-from backcast.exact.solve import solve_directly
+from backcast.exact.chains import Policy, as_policy, mix, restarting, scale
+from backcast.exact.solve import bounded_sum, solve_directly
 from backcast.graph import reachable, recurrent_classes
 from backcast.mdp import FiniteMDP
 
@@ -25,7 +25,7 @@ _BLOCKS = 40
 def stationary(mdp: FiniteMDP, policy: Policy = None) -> Vector:
     """d_π with d_π = d_π P_π and Σ_s d_π(s) = 1, (S,).
 
-    Up to a thousand recurrent states by the elimination of Grassmann, Taksar and Heyman (1985), which subtracts
+    If no episode is long, by summing the visits of each step; up to a thousand recurrent states by the elimination of Grassmann, Taksar and Heyman (1985), which subtracts
     nothing and is exact to rounding in every entry; larger chains by a lazy walk if it mixes fast, else by a
     sparse factorisation.
 
@@ -42,6 +42,9 @@ def stationary(mdp: FiniteMDP, policy: Policy = None) -> Vector:
             f"policy: the chain has {len(classes)} recurrent classes and no unique stationary distribution: "
             f"states {first} and {second} are both reached from the start and never reach each other"
         )
+    visits = bounded_sum(scale(np.where(mdp.terminal, 0.0, 1.0), P).T, mdp.start)
+    if visits is not None:  # every episode is short: the expected visits of each state in one of them
+        return visits / visits.sum()
     (members,) = classes
     d = np.zeros(mdp.n_states)
     d[members] = stationary_of(P[members][:, members])

@@ -141,7 +141,7 @@ def _evaluate(mdp: FiniteMDP, pi: Vector) -> Vector:
         solved = np.flatnonzero(ends & ~mdp.terminal)
     v = np.zeros(mdp.n_states)
     Q = mdp.discount * P[solved][:, solved]
-    v[solved] = solve_leaky(Q if mdp.is_sparse else Q.toarray(), r[solved])
+    v[solved] = solve_leaky(Q, r[solved], dense=not mdp.is_sparse)
     return v
 
 

@@ -1,0 +1,144 @@
+"""`backcast.agent`: what an agent is, checked; and how it is put together for a world."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from backcast.arrays import Vector
+from backcast.errors import InputError
+from backcast.kinds import KINDS, Setup
+from backcast.loop import Parts
+from backcast.values import zeros
+
+StepSize = float | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent's settings; made by `backcast.agent`, which checks them.
+
+    Attributes:
+        kind: which models, planners and learners it is made of (`backcast list` names the kinds).
+        frame: "previous" (plan from s), "current" (plan from s') or None for the kind's usual one.
+        learn: False for pure planning.
+        alpha: step size of learning; a number, or one per episode.
+        alpha_model: step size of model learning.
+        alpha_plan: step size of planning; None: alpha.
+        epsilon: how often a control agent acts at random.
+        schedule: "linear" (numbers fall to 0 over the run) or "constant".
+    """
+
+    kind: str
+    frame: str | None = None
+    learn: bool = True
+    alpha: StepSize = 1.0
+    alpha_model: StepSize = 1.0
+    alpha_plan: StepSize | None = None
+    epsilon: StepSize = 0.5
+    schedule: str = "linear"
+
+    @property
+    def name(self) -> str:
+        """As in exported tables: `kind` or `kind@frame`, with `pure:` before it where there is no learning."""
+        return ("" if self.learn else "pure:") + self.kind + (f"@{self.frame}" if self.frame else "")
+
+    @property
+    def plans_from_current(self) -> bool:
+        """Whether planning starts from s' rather than from s."""
+        return (self.frame or KINDS[self.kind].frame) == "current"
+
+    def rates(self, episodes: int) -> Vector:
+        """(episodes, 4): α, α of the model, α of planning and ε in each episode."""
+        given = {
+            "alpha": self.alpha,
+            "alpha_model": self.alpha_model,
+            "alpha_plan": self.alpha if self.alpha_plan is None else self.alpha_plan,
+            "epsilon": self.epsilon,
+        }
+        return np.stack([_per_episode(name, rate, episodes, self.schedule) for name, rate in given.items()], axis=1)
+
+    def build(self, setup: Setup) -> Parts:
+        """The parts of this agent, at work in a world."""
+        KINDS[self.kind].check(setup)
+        model, planner = KINDS[self.kind].build(setup, self)
+        table = zeros(setup.n_states, setup.n_actions)
+        return Parts(model, planner, table, self.learn, setup.discount, np.zeros(2, dtype=np.int64))
+
+
+def agent(
+    kind: str,
+    frame: str | None = None,
+    learn: bool = True,
+    alpha: StepSize = 1.0,
+    alpha_model: StepSize = 1.0,
+    alpha_plan: StepSize | None = None,
+    epsilon: StepSize = 0.5,
+    schedule: str = "linear",
+) -> Agent:
+    """Describe an agent.
+
+    Args:
+        kind: `td` (prediction) and `q` (control) only learn; `forward` and `backward` also learn a model and plan with
+            it; `true-forward` and `true-backward` plan with the true model.
+        frame: where planners plan from when s led to s': "previous" (s) or "current" (s'). By default backward planning
+            is from s', forward planning from s, as in the paper's prediction studies.
+        learn: False for pure planning, without the learning update beside it.
+        alpha: step size of learning in (0, 1]; a number, or a list with one per episode.
+        alpha_model: the same for the model.
+        alpha_plan: the same for planning; by default alpha.
+        epsilon: probability in [0, 1] of a random action, in control.
+        schedule: "linear": numbers fall linearly to 0 over the run; "constant": they stay. Lists are taken as they are.
+
+    Raises:
+        InputError: with a sentence that says what was given and what is allowed.
+
+    Examples:
+        >>> agent("backward", frame="previous", alpha=0.5).name
+        'backward@previous'
+        >>> agent("forward", learn=False).name
+        'pure:forward'
+    """
+    if kind not in KINDS:
+        close = difflib.get_close_matches(str(kind), KINDS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"kind: {kind!r} given, expected one of {', '.join(KINDS)}{hint}")
+    if frame is not None and frame not in ("previous", "current"):
+        raise InputError(f"frame: {frame!r} given, expected 'previous' (plan from s) or 'current' (plan from s')")
+    plans = KINDS[kind].frame is not None
+    if frame is not None and not plans:
+        raise InputError(f"frame: {frame!r} given, but {kind!r} does not plan; leave frame out")
+    if not learn and not plans:
+        raise InputError(f"learn: False given, but {kind!r} does nothing else; pure planning needs a kind that plans")
+    if schedule not in ("linear", "constant"):
+        raise InputError(f"schedule: {schedule!r} given, expected 'linear' or 'constant'")
+    for name, size in (("alpha", alpha), ("alpha_model", alpha_model), ("alpha_plan", alpha_plan)):
+        _check_rate(name, size, "a step size in (0, 1]", lambda x: (x > 0) & (x <= 1))
+    _check_rate("epsilon", epsilon, "a probability in [0, 1]", lambda x: (x >= 0) & (x <= 1))
+    rates = [r if r is None or np.isscalar(r) else tuple(r) for r in (alpha, alpha_model, alpha_plan, epsilon)]
+    return Agent(kind, frame, bool(learn), *rates, schedule)  # type: ignore[arg-type]
+
+
+def _check_rate(name: str, rate: Any, allowed: str, test: Any) -> None:
+    if rate is None:
+        return
+    try:
+        values = np.atleast_1d(np.asarray(rate, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: {rate!r} given, expected {allowed} or a list of them") from error
+    # a list may end with 0: that is where a falling schedule arrives
+    good = test(values) | ((values == 0) & (not np.isscalar(rate)))
+    if values.ndim != 1 or values.size == 0 or not good.all():
+        raise InputError(f"{name}: {rate!r} given, expected {allowed}")
+
+
+def _per_episode(name: str, rate: StepSize, episodes: int, schedule: str) -> Vector:
+    if not np.isscalar(rate):
+        values = np.asarray(rate, dtype=np.float64)
+        if len(values) != episodes:
+            raise InputError(f"{name}: a list of {len(values)} given for {episodes} episodes; expected one per episode")
+        return values
+    falling = (episodes - np.arange(episodes)) / episodes if schedule == "linear" else np.ones(episodes)
+    return float(rate) * falling  # type: ignore[arg-type]

@@ -1,0 +1,209 @@
+"""`backcast.run`: many seeds of one agent in one world, compiled, on all cores."""
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backcast.agent import Agent
+from backcast.arrays import Vector
+from backcast.errors import InputError
+from backcast.kinds import Setup
+from backcast.loop import Record, run_episodes
+from backcast.models.learned import learned
+from backcast.randomness import AGENT, WORLD, stream
+from backcast.values import as_array
+from backcast.worlds.world import World
+
+_FOREVER = 2**62
+
+
+@dataclass(frozen=True)
+class Updates:
+    """Value updates made in each run, (seeds,): by learning, by planning and in all."""
+
+    learning: NDArray[np.int64]
+    planning: NDArray[np.int64]
+
+    @property
+    def total(self) -> NDArray[np.int64]:
+        """Learning and planning together."""
+        return self.learning + self.planning
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The results of a number of seeds, each (seeds, episodes) unless said otherwise.
+
+    Attributes:
+        world: the world's name.
+        agent: the agent.
+        seeds: the seeds, in the order of the rows.
+        steps: steps of each episode.
+        reward: undiscounted reward of each episode.
+        rmsve: in prediction, root mean squared value error after each episode over all states; else None.
+        rmsve_inner: the same over states that do not end an episode.
+        updates: value updates, learning and planning apart.
+        values: final values, (seeds, S) in prediction, (seeds, S, A) in control.
+        models: the final model of each seed, which can be asked (`models[0].predict(s)`).
+    """
+
+    world: str
+    agent: Agent
+    seeds: tuple[int, ...]
+    steps: NDArray[np.int64] = field(repr=False)
+    reward: Vector = field(repr=False)
+    rmsve: Vector | None = field(repr=False)
+    rmsve_inner: Vector | None = field(repr=False)
+    updates: Updates = field(repr=False)
+    values: Vector = field(repr=False)
+    models: tuple[Any, ...] = field(repr=False)
+
+    def __repr__(self) -> str:
+        n, episodes = self.steps.shape
+        what = (
+            f"mean RMSVE {self.rmsve.mean():.3f}"
+            if self.rmsve is not None
+            else f"mean steps per episode {self.steps.mean():.1f}"
+        )
+        return f"Runs({self.agent.name} in {self.world}: {n} seeds × {episodes} episodes, {what})"
+
+
+def run(
+    world: World,
+    agent: Agent,
+    episodes: int,
+    seeds: int | Iterable[int],
+    max_steps: int | None = None,
+    workers: int | None = None,
+) -> Runs:
+    """Run an agent in a world, once for each seed.
+
+    The result depends on the seeds alone, not on the number of workers. Ctrl-C stops it within a second.
+
+    Args:
+        world: from `backcast.worlds`.
+        agent: from `backcast.agent`.
+        episodes: how many episodes each run has.
+        seeds: a number n for the seeds 0 … n − 1, or the seeds.
+        max_steps: where an episode is truncated (its last step still bootstraps); by default the world's limit.
+        workers: threads; by default as many as there are cores.
+
+    Returns:
+        Steps and reward per episode, errors in prediction, counted value updates, final values and models.
+
+    Examples:
+        >>> from backcast import worlds
+        >>> from backcast.agent import agent
+        >>> run(worlds.maze(), agent("q"), episodes=50, seeds=4).steps.shape
+        (4, 50)
+    """
+    if not isinstance(world, World):
+        raise InputError(f"world: {type(world).__name__} given, expected one from backcast.worlds")
+    check_agent(agent)
+    chosen = check_seeds(seeds)
+    schedule = agent.rates(check_count("episodes", episodes))
+    limit = check_limit(world.draw(chosen[0]), max_steps)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = cores if workers is None else check_count("workers", workers)
+    stop = np.zeros(1, dtype=np.uint8)
+    first = _one(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
+    del first
+    with ThreadPoolExecutor(min(threads, len(chosen)), thread_name_prefix="backcast") as pool:
+        futures = [pool.submit(_one, world, agent, seed, schedule, limit, stop) for seed in chosen]
+        try:
+            while wait(futures, timeout=0.2).not_done:
+                failed = next((f for f in futures if f.done() and f.exception()), None)
+                if failed is not None:
+                    break
+        finally:
+            if not all(future.done() for future in futures):
+                stop[0] = 1
+                pool.shutdown(cancel_futures=True)
+    return _collect(world, agent, chosen, [future.result() for future in futures])
+
+
+def _one(
+    world: World, agent: Agent, seed: int, schedule: Vector, limit: int, stop: NDArray[np.uint8]
+) -> tuple[Record, Any]:
+    """One run. Everything it writes is its own."""
+    drawn = world.draw(seed)
+    setup = Setup(drawn.n_states, drawn.n_actions, drawn.discount, drawn)
+    parts = agent.build(setup)
+    record = empty_record(len(schedule), drawn)
+    streams = stream(seed, WORLD), stream(seed, AGENT)
+    run_episodes(drawn.steps_table, parts, schedule, *streams, limit, record, stop)
+    return record, parts
+
+
+def empty_record(episodes: int, world: World | None) -> Record:
+    """Room for what a run leaves behind; errors are measured in a prediction world."""
+    truth = inner = np.empty(0)
+    if world is not None and world.is_prediction:
+        truth, inner = world.truth, np.where(world.mdp.terminal, 0.0, 1.0)
+    errors = episodes if truth.size else 0
+    return Record(
+        np.zeros(episodes, dtype=np.int64), np.zeros(episodes), np.zeros(errors), np.zeros(errors), truth, inner
+    )
+
+
+def _collect(world: World, agent: Agent, seeds: Sequence[int], results: Sequence[tuple[Record, Any]]) -> Runs:
+    records, parts = zip(*results, strict=True)
+    predicts = records[0].truth.size > 0
+    stack = lambda name: np.stack([getattr(record, name) for record in records])  # noqa: E731
+    values = np.stack([as_array(part.values) for part in parts])
+    n_states, n_actions = values.shape[1:]
+    counted = np.stack([part.updates for part in parts], axis=1)
+    return Runs(
+        world.name,
+        agent,
+        tuple(seeds),
+        stack("steps"),
+        stack("reward"),
+        stack("rmsve") if predicts else None,
+        stack("rmsve_inner") if predicts else None,
+        Updates(counted[0], counted[1]),
+        values[:, :, 0] if n_actions == 1 else values,
+        tuple(learned(part.model, n_states, n_actions) for part in parts),
+    )
+
+
+def check_agent(agent: Agent) -> None:
+    """Refuse what is no agent."""
+    if not isinstance(agent, Agent):
+        raise InputError(f"agent: {agent!r} given, expected one made by backcast.agent(...)")
+
+
+def check_count(name: str, given: int) -> int:
+    """A whole number, 1 or more."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+        raise InputError(f"{name}: {given!r} given, expected a whole number, 1 or more")
+    return int(given)
+
+
+def check_seeds(seeds: int | Iterable[int]) -> list[int]:
+    """The seeds 0 … n − 1 for a number n, else the seeds given."""
+    if isinstance(seeds, (int, np.integer)):
+        return list(range(check_count("seeds", int(seeds))))
+    chosen = list(seeds)
+    bad = [seed for seed in chosen if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0]
+    if bad or not chosen:
+        raise InputError(f"seeds: {bad[0] if bad else chosen!r} given, expected a number or a list of numbers, 0 or more")
+    if len(set(chosen)) < len(chosen):
+        raise InputError("seeds: a seed is given twice, which would count one run as two")
+    return [int(seed) for seed in chosen]
+
+
+def check_limit(world: World, max_steps: int | None) -> int:
+    """Where episodes are truncated; refused if an episode could go on for ever."""
+    if max_steps is not None:
+        return check_count("max_steps", max_steps)
+    if world.max_steps is not None:
+        return world.max_steps
+    if not (world.mdp.terminal & world.mdp.reachable).any():
+        raise InputError(f"max_steps: none given, but in {world.name} no episode ever ends; give a number of steps")
+    return _FOREVER

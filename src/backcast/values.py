@@ -1,0 +1,56 @@
+"""The table of values that agents learn and plan with."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from backcast.arrays import Vector
+from backcast.compiling import kernel, part
+
+
+@part
+class Values(NamedTuple):
+    """Action values q(s, a) = scale · u[s·A + a] + shift; a prediction world has A = 1 and q is v.
+
+    Backward planning applies one and the same map v ← (1 − c) v + c y to all states that were never observed to
+    precede the reference state. Kept in this form, that costs two multiplications however many states there are.
+    """
+
+    u: Vector
+    affine: Vector  # (3,): scale, shift and 1 / scale
+    n_actions: int
+
+    def get(self, s: int, a: int) -> float:
+        """q(s, a)."""
+        return self.affine[0] * self.u[s * self.n_actions + a] + self.affine[1]
+
+    def put(self, s: int, a: int, value: float) -> None:
+        """q(s, a) ← value."""
+        self.u[s * self.n_actions + a] = (value - self.affine[1]) * self.affine[2]
+
+    def best(self, s: int) -> float:
+        """max_a q(s, a)."""
+        first = s * self.n_actions
+        most = self.u[first]
+        for k in range(first + 1, first + self.n_actions):
+            most = max(most, self.u[k])
+        return self.affine[0] * most + self.affine[1]
+
+
+def zeros(n_states: int, n_actions: int) -> Values:
+    """A table of zeros."""
+    return Values(np.zeros(n_states * n_actions), np.array([1.0, 0.0, 1.0]), n_actions)
+
+
+def as_array(values: Values) -> Vector:
+    """The plain table, (S, A)."""
+    return (values.affine[0] * values.u + values.affine[1]).reshape(-1, values.n_actions)
+
+
+@kernel
+def fold(values: Values) -> None:
+    """Write scale and shift into the entries: needed when the scale has become small."""
+    scale, shift = values.affine[0], values.affine[1]
+    for k in range(values.u.size):
+        values.u[k] = scale * values.u[k] + shift
+    values.affine[0], values.affine[1], values.affine[2] = 1.0, 0.0, 1.0

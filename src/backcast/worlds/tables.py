@@ -1,0 +1,98 @@
+"""Worlds from tables that exist: a finite MDP, or a Gymnasium environment that carries its transitions."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from backcast.arrays import Mask, Vector
+from backcast.errors import InputError
+from backcast.exact.chains import as_policy
+from backcast.graph import breadth_first
+from backcast.mdp import FiniteMDP
+from backcast.worlds.world import Outcomes, World
+
+
+def from_mdp(mdp: FiniteMDP, policy: ArrayLike | None = None, name: str = "mdp", max_steps: int | None = None) -> World:
+    """A world from a finite MDP; with a policy it is a prediction world, in which that policy is evaluated."""
+    if not isinstance(mdp, FiniteMDP):
+        raise InputError(f"mdp: {type(mdp).__name__} given, expected a backcast.FiniteMDP")
+    pi = None if policy is None else as_policy(mdp, policy)
+    return World(name, mdp, policy=pi, max_steps=_whole_steps(max_steps))
+
+
+def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = None) -> World:
+    """A world from a Gymnasium environment that carries its table, `env.unwrapped.P[s][a]`.
+
+    Such are FrozenLake, CliffWalking, Taxi and other "toy text" environments. An episode is truncated where the
+    environment's own time limit does it.
+
+    Args:
+        env: the environment.
+        discount: γ, which a Gymnasium environment does not say.
+        start: distribution of the first state; by default the environment's `initial_state_distrib`.
+    """
+    bare = getattr(env, "unwrapped", env)
+    own = getattr(bare, "world", None)
+    if isinstance(own, World):
+        return own
+    table = getattr(bare, "P", None)
+    if table is None:
+        raise InputError(
+            f"env: {type(bare).__name__} carries no table (env.unwrapped.P); backcast.train runs agents on any"
+            " environment with Discrete spaces"
+        )
+    n_states, n_actions = len(table), len(table[0])
+    entries = [
+        (s * n_actions + a, int(s2), float(p), float(r), bool(ends))
+        for s in range(n_states)
+        for a in range(n_actions)
+        for p, s2, r, ends in table[s][a]
+        if p > 0
+    ]
+    row, next_state, probability, reward, ends = (np.array(column) for column in zip(*entries, strict=True))
+    first = _start(bare, start, n_states)
+    terminal = _terminal(row // n_actions, next_state, ends, first, n_states)
+    outcomes = Outcomes(row, next_state, probability, reward)
+    spec = getattr(env, "spec", None)
+    name = spec.id if spec is not None else type(bare).__name__
+    mdp = outcomes.mdp(n_states, n_actions, discount, first, terminal)
+    return World(name, mdp, outcomes, max_steps=getattr(spec, "max_episode_steps", None))
+
+
+def _start(bare: Any, given: ArrayLike | None, n_states: int) -> Vector:
+    start = getattr(bare, "initial_state_distrib", None) if given is None else given
+    if start is None:
+        raise InputError(
+            f"start: {type(bare).__name__} does not say where episodes begin (initial_state_distrib); give start="
+        )
+    start = np.asarray(start, dtype=np.float64)
+    return start / start.sum() if start.shape == (n_states,) and start.sum() > 0 else start
+
+
+def _terminal(states: Any, next_states: Any, ends: Any, start: Vector, n_states: int) -> Mask:
+    """The states in which episodes end. A state that ends some visits and not others is no Markov state: refused."""
+    from scipy import sparse
+
+    terminal = np.zeros(n_states, dtype=np.bool_)
+    terminal[next_states[ends]] = True
+    goes_on = ~terminal[states]
+    ways = sparse.csr_array(
+        (np.ones(int(goes_on.sum())), (states[goes_on], next_states[goes_on])), shape=(n_states, n_states)
+    )
+    reached = np.zeros(n_states, dtype=np.bool_)
+    reached[breadth_first(ways, start > 0)] = True
+    unclear = reached[states] & goes_on & ~ends & terminal[next_states]
+    if unclear.any():
+        state = int(next_states[np.argmax(unclear)])
+        raise InputError(
+            f"env: entering state {state} sometimes ends the episode and sometimes does not; a finite MDP needs states"
+            " that always do or never do"
+        )
+    return terminal
+
+
+def _whole_steps(max_steps: int | None) -> int | None:
+    if max_steps is not None and (max_steps != int(max_steps) or max_steps < 1):
+        raise InputError(f"max_steps: {max_steps} given, expected a whole number, 1 or more, or None")
+    return None if max_steps is None else int(max_steps)

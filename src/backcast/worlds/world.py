@@ -1,0 +1,153 @@
+"""A world: a finite MDP with what is needed to walk through it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from backcast.arrays import Indices, Mask, Vector, ratio
+from backcast.errors import InputError
+from backcast.exact import value
+from backcast.exact.chains import as_policy, mix
+from backcast.mdp import FiniteMDP
+
+_DENSE_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What can follow each row s·A + a: one entry per outcome, sorted by row.
+
+    Two outcomes may share their next state and differ in reward: that is how a world has random rewards.
+    """
+
+    row: Indices
+    next_state: Indices
+    probability: Vector
+    reward: Vector
+
+    def mdp(self, n_states: int, n_actions: int, discount: float, start: Vector, terminal: Mask) -> FiniteMDP:
+        """The finite MDP with the expected reward of each transition."""
+        shape = (n_states * n_actions, n_states)
+        place = (self.row, self.next_state)
+        transition = sparse.csr_array((self.probability, place), shape=shape)
+        reward = ratio(sparse.csr_array((self.probability * self.reward, place), shape=shape), transition)
+        if transition.shape[0] * transition.shape[1] <= _DENSE_LIMIT:
+            dense = (n_states, n_actions, n_states)
+            return FiniteMDP(
+                transition.toarray().reshape(dense), reward.toarray().reshape(dense), discount, start, terminal
+            )
+        return FiniteMDP(transition, reward, discount, start, terminal)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A world that `backcast.run` can walk through.
+
+    Attributes:
+        name: as in exported tables.
+        mdp: the finite MDP. A chain made with seed=None has none: every seed of a run draws its own.
+        policy: the policy that is evaluated, (S, A), in a prediction world of several actions; else None.
+        max_steps: where episodes are truncated unless a run says otherwise; None for never.
+        shape: rows and columns if the states are cells of a grid.
+    """
+
+    name: str
+    given_mdp: FiniteMDP | None
+    outcomes: Outcomes | None = field(default=None, repr=False)
+    policy: Vector | None = field(default=None, repr=False)
+    max_steps: int | None = None
+    layout: Any = field(default=None, repr=False)
+    redraw: Callable[[int], "World"] | None = field(default=None, repr=False)
+
+    @property
+    def mdp(self) -> FiniteMDP:
+        """The finite MDP of this world."""
+        if self.given_mdp is None:
+            raise InputError(f"{self.name}: every seed draws its own world; world.draw(seed).mdp is that of a seed")
+        return self.given_mdp
+
+    def draw(self, seed: int) -> "World":
+        """The world that a run with this seed lives in: this one, unless every seed draws its own."""
+        return self if self.redraw is None else self.redraw(seed)
+
+    @property
+    def n_states(self) -> int:
+        """S."""
+        return self.mdp.n_states
+
+    @property
+    def n_actions(self) -> int:
+        """The actions an agent chooses from: 1 in a prediction world."""
+        return 1 if self.is_prediction else self.mdp.n_actions
+
+    @property
+    def is_prediction(self) -> bool:
+        """Whether there is nothing to choose: values are predicted, not improved."""
+        return self.policy is not None or self.mdp.n_actions == 1
+
+    @property
+    def discount(self) -> float:
+        """γ."""
+        return self.mdp.discount
+
+    @cached_property
+    def truth(self) -> Vector:
+        """v_π of a prediction world, (S,)."""
+        return value(self.mdp, self.policy)
+
+    @cached_property
+    def steps_table(self) -> Any:
+        """The world as a compiled loop walks it, a `backcast.loop.Table`."""
+        from backcast.loop import Table
+        from backcast.randomness import cumulative_in_rows
+
+        outcomes = self.outcomes or outcomes_of(self.mdp)
+        if self.policy is not None:
+            outcomes = _under(outcomes, as_policy(self.mdp, self.policy))
+        offset = np.searchsorted(outcomes.row, np.arange(self.n_states * self.n_actions + 1)).astype(np.int64)
+        starts = np.flatnonzero(self.mdp.start)
+        return Table(
+            starts.astype(np.int64),
+            np.cumsum(self.mdp.start[starts]),
+            offset,
+            cumulative_in_rows(outcomes.probability, offset),
+            np.ascontiguousarray(outcomes.next_state, dtype=np.int64),
+            np.ascontiguousarray(outcomes.reward, dtype=np.float64),
+            np.array(self.mdp.terminal),
+            self.n_actions,
+        )
+
+    @cached_property
+    def rows(self) -> Any:
+        """P(s' | s, a) as csr (S·A, S), a row for each choice an agent has; the chain of the policy in prediction."""
+        return self.mdp.table if self.policy is None else mix(as_policy(self.mdp, self.policy), self.mdp.table)
+
+    @cached_property
+    def fan_out(self) -> Indices:
+        """How many states can follow each row s·A + a, (S·A,): the size of a forward row."""
+        return np.diff(self.rows.indptr).astype(np.int64)
+
+    @cached_property
+    def fan_in(self) -> Indices:
+        """How many rows s·A + a can lead to each state, (S,): the size of a backward row."""
+        lives = np.repeat(~self.mdp.terminal, self.n_actions)
+        return np.bincount(self.rows.indices[np.repeat(lives, self.fan_out)], minlength=self.n_states).astype(np.int64)
+
+
+def outcomes_of(mdp: FiniteMDP) -> Outcomes:
+    """One outcome for each transition of an MDP, earning its expected reward."""
+    table = mdp.table
+    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    return Outcomes(rows, table.indices.astype(np.int64), table.data, mdp.table_reward.data)
+
+
+def _under(outcomes: Outcomes, policy: Vector) -> Outcomes:
+    """The outcomes of each state when the policy chooses the action: a world of one action."""
+    probability = outcomes.probability * policy.ravel()[outcomes.row]
+    kept = probability > 0
+    states = outcomes.row // policy.shape[1]
+    return Outcomes(states[kept], outcomes.next_state[kept], probability[kept], outcomes.reward[kept])
