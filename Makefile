@@ -22,7 +22,7 @@ types: .venv/developing
 check: .venv/developing
 	$(BIN)/pytest -n auto
 
-figures: .venv/installed
+figures: .venv/developing
 	$(BIN)/python docs/figures/reversal.py
 
 .venv/bin/python:

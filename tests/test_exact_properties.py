@@ -1,5 +1,7 @@
 """The theory on random worlds: dense and sparse, episodic, periodic, with unreachable states."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -278,16 +280,11 @@ def test_long_simulation_agrees_within_standard_errors(kind):
 
 def test_large_sparse_methods_agree_with_elimination(monkeypatch):
     """The paths for large worlds, taken by a small one: lazy walk, factorisation, certified Krylov."""
-    from backcast.exact import stationary as module
-
     rng = np.random.default_rng(12)
     P = rng.random((60, 60)) * (rng.random((60, 60)) < 0.2) + np.eye(60)[::-1]
     P /= P.sum(axis=1, keepdims=True)
     expected = stationary_of(P)
-    import sys
-
     monkeypatch.setattr(sys.modules["backcast.exact.stationary"], "_GTH_LIMIT", 0)
-    assert module is bc.exact.stationary
     np.testing.assert_allclose(stationary_of(P), expected, rtol=1e-11)
     ring = sparse.csr_array(0.5 * (np.roll(np.eye(300), 1, axis=1) + np.roll(np.eye(300), -1, axis=1)))
     ring[0, 1], ring[0, 299] = 0.9, 0.1  # slow to mix: the walk gives up, the factors are thin
@@ -299,7 +296,7 @@ def test_large_sparse_methods_agree_with_elimination(monkeypatch):
     for discount, direct in ((0.9, False), (0.99999, True)):
         Q = sparse.csr_array(discount * P)
         if direct:
-            monkeypatch.setattr(solving, "_certified_krylov", lambda *_: None)
+            monkeypatch.setattr(solving, "certified_krylov", lambda *_: None)
         np.testing.assert_allclose(solving.solve_leaky(Q, b), solving.solve_leaky(Q.toarray(), b), rtol=1e-9)
 
 
@@ -307,6 +304,88 @@ def test_krylov_answers_are_certified_or_refused():
     ring = sparse.csr_array(0.5 * (np.roll(np.eye(4000), 1, axis=1) + np.roll(np.eye(4000), -1, axis=1)))
     system = (sparse.eye_array(4000) - ring).tolil()
     system[0, 0] = 2.0  # one leak in a long ring: 150 steps cannot solve it
-    assert solving._certified_krylov(system.tocsr(), np.ones(4000)) is None
-    x = solving._certified_krylov((sparse.eye_array(4000) - 0.9 * ring).tocsr(), np.ones(4000))
+    assert solving.certified_krylov(system.tocsr(), np.ones(4000)) is None
+    x = solving.certified_krylov((sparse.eye_array(4000) - 0.9 * ring).tocsr(), np.ones(4000))
     np.testing.assert_allclose(x, 10.0, rtol=1e-11)
+
+
+def corridor(length, discount=0.9):
+    """Cells in a row; left and right; entering the last one earns 1 and ends."""
+    transition = np.zeros((length, 2, length))
+    cells = np.arange(length)
+    transition[cells, 0, np.maximum(cells - 1, 0)] = 1
+    transition[cells, 1, np.minimum(cells + 1, length - 1)] = 1
+    reward = np.zeros((length, length))
+    reward[length - 2, length - 1] = 1
+    return bc.FiniteMDP(transition, reward, discount, np.eye(1, length)[0], cells == length - 1)
+
+
+def test_policy_iteration_sees_rewards_however_far_away():
+    best = exact.optimal(corridor(400), "policy-iteration")
+    np.testing.assert_allclose(best.v[:-1], 0.9 ** np.arange(398.0, -1, -1), rtol=1e-9)
+    np.testing.assert_array_equal(best.policy[:-1], np.tile([0, 1], (399, 1)))
+
+
+def test_nearly_decoupled_blocks_are_not_taken_for_mixed():
+    rng = np.random.default_rng(13)
+    blocks = sparse.block_diag([sparse.csr_array(rng.dirichlet(np.ones(600), 600)) for _ in range(2)]).tolil()
+    blocks[0, 600] += 1e-12
+    blocks[600, 0] += 9e-12
+    P = sparse.csr_array(blocks)
+    P = sparse.diags_array(1 / P.sum(axis=1)) @ P
+    d = stationary_of(P.tocsr())
+    # balance between the blocks: d(0) · 1 = d(600) · 9
+    assert d[0] == pytest.approx(9 * d[600], rel=1e-2)
+
+
+def test_rare_states_are_as_accurate_as_others():
+    rng = np.random.default_rng(14)
+    n = 1201
+    P = np.zeros((n, n))
+    P[:-1, :-1] = rng.dirichlet(np.ones(n - 1), n - 1)
+    P[0, :-1] *= 1 - 1e-14
+    P[0, -1] = 1e-14
+    P[-1, -1], P[-1, 0] = 0.9, 0.1
+    d = stationary_of(sparse.csr_array(P))
+    assert d[-1] == pytest.approx(d[0] * 1e-14 / 0.1, rel=1e-6)
+
+
+def test_very_rare_states_raise_no_warning():
+    up, n = np.zeros((400, 1, 400)), 400
+    up[np.arange(n), 0, np.minimum(np.arange(n) + 1, n - 1)] += 0.1
+    up[np.arange(n), 0, np.maximum(np.arange(n) - 1, 0)] += 0.9
+    mdp = bc.FiniteMDP(up, np.zeros((n, 1)), 0.9, np.eye(1, n)[0])
+    states = exact.backward(mdp).states
+    defined = ~np.isnan(states[:, 0])
+    np.testing.assert_allclose(states[defined][:300].sum(axis=1), 1)
+
+
+def test_undefined_rows_of_sparse_corrections_are_undefined():
+    table = sparse.csr_array(np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]]))
+    mdp = bc.FiniteMDP(table, sparse.csr_array((3, 3)), 0.9, [1, 0, 0], [False, False, True])
+    for features in (np.eye(3), sparse.eye_array(3)):
+        correction = exact.backward_correction(mdp, None, features, np.ones(3))
+        np.testing.assert_array_equal(np.isnan(correction), [[False] * 3, [True] * 3, [True] * 3])
+    assert np.isnan(exact.tabular_correction(mdp, exact.n_step(mdp), np.ones(3)).sum(axis=1)[1:]).all()
+
+
+def test_a_random_sparse_chain_near_discount_one_is_solved_without_factors(monkeypatch):
+    rng = np.random.default_rng(15)
+    n = 4000
+    P = sparse.csr_array((rng.dirichlet(np.ones(3), n).ravel(), rng.integers(0, n, 3 * n), np.arange(0, 3 * n + 1, 3)))
+    monkeypatch.setattr(solving, "solve_directly", None)
+    b = rng.normal(size=n)
+    x = solving.solve_leaky(0.9999 * P, b)
+    np.testing.assert_allclose(x - 0.9999 * (P @ x), b, atol=1e-9)
+
+
+def test_large_random_worlds_are_optimised_by_policy_iteration():
+    rng = np.random.default_rng(16)
+    n = 25_000
+    rows = sparse.csr_array(
+        (rng.dirichlet(np.ones(3), 2 * n).ravel(), rng.integers(0, n, 6 * n), np.arange(0, 6 * n + 1, 3)), (2 * n, n)
+    )
+    mdp = bc.FiniteMDP(rows, rng.normal(size=(n, 2)), 0.999, np.full(n, 1 / n))
+    best = exact.optimal(mdp)
+    assert best.method == "policy-iteration"
+    assert best.residual < 1e-9

@@ -1,3 +1,6 @@
+import contextlib
+import copy
+import pickle
 import stat
 import zipfile
 
@@ -130,6 +133,28 @@ def test_load_refuses_what_is_not_a_world(tmp_path):
         bc.FiniteMDP.load(tmp_path / "missing.npz")
 
 
+def test_load_refuses_damaged_files_whatever_is_damaged(tmp_path):
+    path = tmp_path / "world.npz"
+    make().save(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        path.write_bytes(bytes(damaged))
+        with contextlib.suppress(bc.InputError):  # and nothing else; the damage may be harmless, in a time stamp
+            assert isinstance(bc.FiniteMDP.load(path), bc.FiniteMDP)
+
+
+def test_copies_and_pickles_are_immutable_too():
+    mdp = random_mdp(np.random.default_rng(2), 4, 2, terminals=1)
+    for copied in (copy.deepcopy(mdp), pickle.loads(pickle.dumps(mdp))):
+        assert copied == mdp
+        assert copied.is_sparse == mdp.is_sparse
+        with pytest.raises(ValueError, match="read-only"):
+            copied.table.data[0] = 1
+
+
 def test_saved_file_holds_no_pickle(tmp_path):
     make().save(tmp_path / "world.npz")
     with zipfile.ZipFile(tmp_path / "world.npz") as archive:
@@ -152,6 +177,25 @@ REFUSALS = {
         r"transition: shape \(2, 2\) given, expected \(S, A, S\); for",
     ),
     "no states": (dict(transition=np.zeros((0, 1, 0))), r"transition: shape \(0, 1, 0\) given"),
+    "actions first": (
+        {"transition": np.ones((1, 2, 2))},
+        r"if it is \(A, S, S\), write transition.transpose\(1, 0, 2\)",
+    ),
+    "single precision": (
+        {"transition": changed(T, (0, 0), [0.5, 0.4999999])},
+        r"single precision\? normalise it in float64",
+    ),
+    "complex": ({"transition": T.astype(complex)}, r"transition: expected an array of numbers \(complex128 given\)"),
+    "sparse 1-D": ({"transition": sparse.coo_array([1.0, 0.0])}, r"transition: sparse shape \(2,\) given"),
+    "no reward": ({"reward": None}, r"reward: expected an array of numbers \(object given\)"),
+    "sparse reward nan": (
+        {
+            "transition": sparse.csr_array(T.reshape(4, 2)),
+            "reward": sparse.csr_array([[0, 0], [0, np.nan], [0, 0], [0, 0]]),
+        },
+        r"reward: entry \(1, 1\) is nan",
+    ),
+    "terminal ragged": ({"terminal": [[True], [True, False]]}, r"terminal: expected \(2,\), one bool per state"),
     "not square": (dict(transition=np.ones((2, 1, 3))), r"transition: shape \(2, 1, 3\) given"),
     "words": (dict(transition="abc"), r"transition: expected an array of numbers"),
     "sparse shape": (dict(transition=sparse.csr_array((5, 2))), r"5 rows are not a multiple of 2 states"),

@@ -37,9 +37,7 @@ def draw(axes: plt.Axes, focus: int, weights: np.ndarray, arrows: np.ndarray, co
     for other in np.flatnonzero(weights > 0):
         style = {"arrowstyle": "-|>,head_width=0.28,head_length=0.5", "shrinkA": 13, "shrinkB": 13}
         width = 0.8 + 7 * weights[other]
-        axes.annotate(
-            "", xy=xy[other], xytext=xy[focus], arrowprops={**style, "lw": width, "color": colour}, zorder=3
-        )
+        axes.annotate("", xy=xy[other], xytext=xy[focus], arrowprops={**style, "lw": width, "color": colour}, zorder=3)
         beside = xy[other] + np.sign(xy[other, 0] - xy[focus, 0]) * np.array([0.55, 0.0])
         axes.text(*beside, f"{weights[other]:.2f}", fontsize=11, color=INK, ha="center", va="center")
     colours = [FOCUS if s == focus else colour if weights[s] > 0 else "white" for s in range(len(xy))]

@@ -27,7 +27,19 @@ _HOMES = {
 }
 _MODULES = ("exact", "testing", "worlds")
 
-__all__ = ["Agent", "FiniteMDP", "InputError", "Runs", "__version__", "agent", "exact", "run", "testing", "train", "worlds"]
+__all__ = [
+    "Agent",
+    "FiniteMDP",
+    "InputError",
+    "Runs",
+    "__version__",
+    "agent",
+    "exact",
+    "run",
+    "testing",
+    "train",
+    "worlds",
+]
 
 if TYPE_CHECKING:
     from backcast import exact, testing, worlds

@@ -22,7 +22,10 @@ SUM_TOLERANCE = 1e-8
 def as_floats(field: str, values: ArrayLike) -> Vector:
     """A float64 copy of `values`, refused when it is not numbers."""
     try:
-        return np.array(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind not in "biuf":
+            raise TypeError(f"{given.dtype} given")
+        return np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{field}: expected an array of numbers ({error})") from error
 
@@ -50,6 +53,15 @@ def as_distribution(field: str, values: ArrayLike, size: int) -> Vector:
     if abs(p.sum() - 1) > SUM_TOLERANCE:
         raise InputError(f"{field}: the probabilities sum to {p.sum():.10g}; they must sum to 1")
     return p
+
+
+def as_whole(field: str, given: Any, least: int) -> int:
+    """A whole number, `least` or more."""
+    if isinstance(given, (float, np.floating)) and given == np.floor(given) and np.isfinite(given):
+        given = int(given)
+    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or given < least:
+        raise InputError(f"{field}: {given!r} given, expected a whole number, {least} or more")
+    return int(given)
 
 
 def frozen(array: Any) -> Any:

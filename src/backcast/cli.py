@@ -1,10 +1,13 @@
 """The command line: `backcast --help`."""
 
+import io
+import sys
 from typing import Annotated
 
 import typer
 
 from backcast import __version__
+from backcast.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=True, rich_markup_mode=None)
 
@@ -42,5 +45,12 @@ def list_() -> None:
 
 
 def main() -> None:
-    """Entry point of the `backcast` command."""
-    app()
+    """Entry point of the `backcast` command; refused input ends it with exit code 2 and one sentence."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # formulas hold letters that not every terminal can show
+    try:
+        app()
+    except InputError as error:
+        print(f"backcast: {error}", file=sys.stderr)
+        raise SystemExit(2) from None

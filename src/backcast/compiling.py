@@ -62,7 +62,9 @@ def part(cls: C) -> C:
     Methods of one name take the same parameters in every part; a part has at least one field.
     """
     if not cls.__annotations__:
-        raise TypeError(f"{cls.__name__}: a part needs at least one field (Numba cannot call methods of an empty tuple)")
+        raise TypeError(
+            f"{cls.__name__}: a part needs at least one field (Numba cannot call methods of an empty tuple)"
+        )
     for name, method in list(vars(cls).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
             if name not in _methods:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Setup:
     """What an agent is told about where it will live. Only the true models look at `world`."""
+
     n_states: int
     n_actions: int
     discount: float
@@ -56,6 +57,7 @@ class Kind:
         only: "prediction" or "control" if it works in one of them only.
         needs_world: whether it plans with the true model.
     """
+
     name: str
     summary: str
     build: "Callable[[Setup, Agent], tuple[Any, Any]]"
@@ -86,6 +88,7 @@ def register(
     name: str, *, frame: str | None = None, only: str | None = None, needs_world: bool = False
 ) -> Callable[[Any], Any]:
     """Decorator: make a function (setup, agent) → (model, planner) available as a kind; its docstring is shown."""
+
     def add(build: Any) -> Any:
         summary = (build.__doc__ or "").strip().splitlines()[0] if build.__doc__ else ""
         KINDS[name] = Kind(name, summary, build, frame, only, needs_world)

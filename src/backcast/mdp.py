@@ -7,7 +7,6 @@ the form in which the world was given: dense arrays for dense input, scipy.spars
 """
 
 import warnings
-import zipfile
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -154,18 +153,22 @@ class FiniteMDP:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 part = {name: archive[name] for name in archive.files}
             if int(part["format"]) != _FORMAT:
-                raise InputError(f"{path}: format {int(part['format'])}, this version reads format {_FORMAT}")
+                raise InputError(f"format {int(part['format'])}, this version reads format {_FORMAT}")
             shape = (len(part["start"]) * int(part["n_actions"]), len(part["start"]))
             place = (part["next_state"], part["row_start"])
             table = sparse.csr_array((part["probability"], *place), shape=shape)
+            table.check_format(full_check=True)
             reward = sparse.csr_array((part["reward"], *place), shape=shape)
-        except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
-            if isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError, InputError)):
-                raise
+            settings = float(part["discount"]), part["start"], part["terminal"], bool(part["is_sparse"])
+            return _restore(table, reward, *settings)
+        except (FileNotFoundError, PermissionError, IsADirectoryError):
+            raise
+        except Exception as error:  # a damaged archive raises almost anything
             raise InputError(f"{path}: not a FiniteMDP saved by Backcast ({error})") from error
-        mdp = cls(table, reward, float(part["discount"]), part["start"], part["terminal"])
-        mdp.__dict__["is_sparse"] = bool(part["is_sparse"])
-        return mdp
+
+    def __reduce__(self) -> Any:
+        settings = self.discount, self.start, self.terminal, self.is_sparse
+        return _restore, (self.table, self.table_reward, *settings)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FiniteMDP):
@@ -173,9 +176,7 @@ class FiniteMDP:
         return (
             self.table.shape == other.table.shape
             and self.discount == other.discount
-            and all(
-                np.array_equal(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True)
-            )
+            and all(np.array_equal(mine, theirs) for mine, theirs in zip(self._arrays(), other._arrays(), strict=True))
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -199,13 +200,19 @@ class FiniteMDP:
         return frozen(table.toarray().reshape(self.n_states, self.n_actions, self.n_states))
 
 
+def _restore(table: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any, is_sparse: bool) -> FiniteMDP:
+    mdp = FiniteMDP(table, reward, discount, start, terminal)
+    mdp.__dict__["is_sparse"] = is_sparse
+    return mdp
+
+
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _read_transition(given: Any) -> tuple[sparse.csr_array, int, int]:
     if sparse.issparse(given):
-        rows, n_states = given.shape
+        rows, n_states = given.shape if given.ndim == 2 else (0, 0)
         if n_states == 0 or rows == 0 or rows % n_states:
             raise InputError(
                 f"transition: sparse shape {given.shape} given, expected (S*A, S) with row s*A + a; "
@@ -216,6 +223,8 @@ def _read_transition(given: Any) -> tuple[sparse.csr_array, int, int]:
         dense = as_floats("transition", given)
         if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or dense.size == 0:
             hint = "; for one action write transition[:, None, :]" if dense.ndim == 2 else ""
+            if dense.ndim == 3 and dense.shape[1] == dense.shape[2]:
+                hint = "; if it is (A, S, S), write transition.transpose(1, 0, 2)"
             raise InputError(f"transition: shape {dense.shape} given, expected (S, A, S){hint}")
         n_states = dense.shape[0]
         table = sparse.csr_array(dense.reshape(-1, n_states))
@@ -242,16 +251,20 @@ def _refuse_bad_rows(table: sparse.csr_array, terminal: Mask, n_actions: int) ->
     bad = (np.abs(sums - 1) > SUM_TOLERANCE) & ~np.repeat(terminal, n_actions)
     if bad.any():
         row = int(np.argmax(bad))
+        hint = " (computed in single precision? normalise it in float64)" if abs(sums[row] - 1) < 1e-4 else ""
         raise InputError(
             f"transition: the row of state {row // n_actions}, action {row % n_actions} sums to "
-            f"{sums[row]:.10g}; it must sum to 1"
+            f"{sums[row]:.10g}; it must sum to 1{hint}"
         )
 
 
 def _read_terminal(given: ArrayLike | None, n_states: int) -> Mask:
     if given is None:
         return np.zeros(n_states, dtype=np.bool_)
-    terminal = np.array(given)
+    try:
+        terminal = np.array(given)
+    except ValueError as error:
+        raise InputError(f"terminal: expected ({n_states},), one bool per state ({error})") from error
     if terminal.shape != (n_states,):
         raise InputError(f"terminal: shape {terminal.shape} given, expected ({n_states},), one bool per state")
     if terminal.dtype != np.bool_ and not np.isin(terminal, (0, 1)).all():
@@ -274,7 +287,8 @@ def _read_reward(given: Any, rows: Indices, columns: Indices, n_states: int, n_a
     states, actions = np.divmod(rows, n_actions)
     if sparse.issparse(given):
         reward = sparse.csr_array(given, dtype=np.float64)
-        refuse_non_finite("reward", reward.data)
+        if not np.isfinite(reward.data).all():
+            refuse_non_finite("reward", reward.toarray() if reward.shape[1] <= 10_000 else reward.data)
         if reward.shape == (n_states * n_actions, n_states):
             return _lookup(reward, rows, columns)
         if reward.shape == (n_states, n_states):
@@ -292,7 +306,7 @@ def _read_reward(given: Any, rows: Indices, columns: Indices, n_states: int, n_a
             warnings.warn(
                 f"reward: shape {dense.shape} fits both (S, A) and (S, S); taken as r(s, a). "
                 "Give (S, A, S) to say which you mean.",
-                stacklevel=4,
+                stacklevel=3,
             )
         return dense[states, actions]
     if dense.shape == (n_states, n_states):

@@ -192,7 +192,9 @@ def check_seeds(seeds: int | Iterable[int]) -> list[int]:
     chosen = list(seeds)
     bad = [seed for seed in chosen if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0]
     if bad or not chosen:
-        raise InputError(f"seeds: {bad[0] if bad else chosen!r} given, expected a number or a list of numbers, 0 or more")
+        raise InputError(
+            f"seeds: {bad[0] if bad else chosen!r} given, expected a number or a list of numbers, 0 or more"
+        )
     if len(set(chosen)) < len(chosen):
         raise InputError("seeds: a seed is given twice, which would count one run as two")
     return [int(seed) for seed in chosen]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.arrays import SUM_TOLERANCE, Matrix, Vector, as_floats, ratio, refuse_non_finite
+from backcast.arrays import SUM_TOLERANCE, Matrix, Vector, as_floats, as_whole, ratio, refuse_non_finite
 from backcast.errors import InputError
 from backcast.mdp import FiniteMDP
 
@@ -43,11 +43,10 @@ def transition_reward(mdp: FiniteMDP, policy: Policy = None) -> Matrix:
 
 def distribution(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Vector:
     """d_{π,t}(s), the probability of state s after t steps of the recurrent chain; d_{π,0} is `start`, (S,)."""
-    if t != int(t) or t < 0:
-        raise InputError(f"t: {t} given, expected a whole number of steps, 0 or more")
+    steps = as_whole("t", t, 0)
     P = mix(as_policy(mdp, policy), restarting(mdp))
     d = mdp.start
-    for _ in range(int(t)):
+    for _ in range(steps):
         d = d @ P
     return np.array(d)
 
@@ -118,16 +117,16 @@ def as_policy(mdp: FiniteMDP, policy: Policy) -> Vector:
         if mdp.n_actions != 1:
             raise InputError(f"policy: none given, but there are {mdp.n_actions} actions; expected shape {shape}")
         return np.ones(shape)
-    given = np.asarray(policy)
-    if given.shape == shape[:1] and np.issubdtype(given.dtype, np.integer):
-        return _deterministic(given, shape)
     pi = as_floats("policy", policy)
+    if pi.shape == shape[:1] and np.issubdtype(np.asarray(policy).dtype, np.integer):
+        return _deterministic(np.asarray(policy), shape)
     if pi.shape != shape:
         raise InputError(f"policy: shape {pi.shape} given, expected (S, A) = {shape} or one action per state")
     refuse_non_finite("policy", pi)
     if (pi < 0).any():
         s, a = (int(i) for i in np.argwhere(pi < 0)[0])
         raise InputError(f"policy: π(a={a} | s={s}) is {pi[s, a]:g}; probabilities cannot be negative")
+    pi[mdp.terminal & ~pi.any(axis=1)] = 1 / mdp.n_actions  # nobody acts there
     sums = pi.sum(axis=1)
     if (np.abs(sums - 1) > SUM_TOLERANCE).any():
         state = int(np.argmax(np.abs(sums - 1) > SUM_TOLERANCE))

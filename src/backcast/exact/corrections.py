@@ -9,6 +9,7 @@ from scipy import sparse
 from backcast.arrays import Matrix, Vector, as_floats, refuse_non_finite
 from backcast.errors import InputError
 from backcast.exact.chains import Policy, scale
+from backcast.exact.reversal import undefine
 from backcast.exact.time_extended import TimeExtended, n_step
 from backcast.mdp import FiniteMDP
 
@@ -26,7 +27,7 @@ def tabular_correction(mdp: FiniteMDP, model: TimeExtended, values: ArrayLike) -
     v = _vector("values", values, mdp.n_states)
     lives = np.where(mdp.terminal, 0.0, 1.0)
     target = model.earned + scale(v, model.discounted)
-    return scale(None, target - scale(None, model.states, v), lives)
+    return undefine(scale(None, target - scale(None, model.states, v), lives), model.undefined)
 
 
 def backward_correction(mdp: FiniteMDP, policy: Policy, features: Any, weights: ArrayLike, n: int = 1) -> Vector:
@@ -48,8 +49,11 @@ def backward_correction(mdp: FiniteMDP, policy: Policy, features: Any, weights: 
     if X.ndim != 2 or X.shape[0] != mdp.n_states:
         raise InputError(f"features: shape {X.shape} given, expected ({mdp.n_states}, d), a row per state")
     w = _vector("weights", weights, X.shape[1])
-    correction = tabular_correction(mdp, n_step(mdp, policy, n), X @ w) @ X
-    return correction.toarray() if sparse.issparse(correction) else correction
+    model = n_step(mdp, policy, n)
+    correction = tabular_correction(mdp, model, X @ w) @ X
+    correction = correction.toarray() if sparse.issparse(correction) else correction
+    correction[model.undefined] = np.nan
+    return correction
 
 
 def _vector(field: str, given: ArrayLike, size: int) -> Vector:

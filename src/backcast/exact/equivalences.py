@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.arrays import Matrix, Vector, as_floats, ratio
+from backcast.arrays import Matrix, Vector, as_floats, as_whole, ratio
 from backcast.errors import InputError
 from backcast.exact.chains import OneStep, Policy
 from backcast.exact.corrections import tabular_correction
@@ -113,11 +113,18 @@ def offline_td(
         discount: γ.
         features: X (S, d), the gradients of v; the identity (a table) if not given.
     """
-    visited = np.asarray(states, dtype=np.int64)
+    visited = np.asarray(states)
     R, v = as_floats("rewards", rewards), as_floats("values", values)
+    if visited.size and (
+        not np.issubdtype(visited.dtype, np.integer) or not 0 <= visited.min() <= visited.max() < v.size
+    ):
+        raise InputError(f"states: expected whole numbers from 0 to {v.size - 1}, one for each value")
     if R.shape != visited.shape or R.ndim != 1:
         raise InputError(f"rewards: shape {R.shape} given, expected {visited.shape}, one per state")
-    X = (np.eye(len(v)) if features is None else as_floats("features", features))[visited]
+    X = np.eye(len(v)) if features is None else as_floats("features", features)
+    if X.ndim != 2 or len(X) != len(v):
+        raise InputError(f"features: shape {X.shape} given, expected ({len(v)}, d), a row per state")
+    X = X[visited]
     before = v[visited]
     after = np.append(before[1:], 0.0)
     forward, returns = np.zeros(X.shape[1]), 0.0
@@ -133,6 +140,7 @@ def offline_td(
 
 def _n_steps_backward(mdp: FiniteMDP, policy: Policy, n: int) -> TimeExtended:
     """The n-step model by walking the *backward* chain, independently of `n_step`."""
+    n = as_whole("n", n, 1)
     d = stationary(mdp, policy)
     one = OneStep(mdp, policy)
     B, earned, discounted = (reverse(part, d, d) for part in (one.P, one.R, one.G))

@@ -64,8 +64,12 @@ def backward_at(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Backward:
 
 def reverse(forward: Matrix, before: Vector, after: Vector) -> Matrix:
     """diag(after)⁻¹ · forwardᵀ · diag(before): [s̃, s] becomes [s, s̃]; rows with after(s) = 0 are 0."""
-    inverse = np.divide(1.0, after, out=np.zeros_like(after), where=after > 0)
-    return scale(inverse, forward.T, before)
+    weighed = scale(before, forward).T
+    if not sparse.issparse(weighed):
+        return np.divide(weighed, after[:, None], out=np.zeros(weighed.shape), where=after[:, None] > 0)
+    weighed = weighed.tocsr()
+    weighed.data /= np.repeat(np.where(after > 0, after, np.inf), np.diff(weighed.indptr))
+    return weighed
 
 
 def undefine(rows: Matrix, undefined: Indices, width: int = 1) -> Matrix:

@@ -25,9 +25,9 @@ _BLOCKS = 40
 def stationary(mdp: FiniteMDP, policy: Policy = None) -> Vector:
     """d_π with d_π = d_π P_π and Σ_s d_π(s) = 1, (S,).
 
-    If no episode is long, by summing the visits of each step; up to a thousand recurrent states by the elimination of Grassmann, Taksar and Heyman (1985), which subtracts
-    nothing and is exact to rounding in every entry; larger chains by a lazy walk if it mixes fast, else by a
-    sparse factorisation.
+    If no episode is long, by summing the visits of each step. Up to a thousand recurrent states by the elimination of
+    Grassmann, Taksar and Heyman (1985), which subtracts nothing and is exact to rounding in every entry. Larger chains
+    by a lazy walk if it mixes fast, else by a sparse factorisation.
 
     Raises:
         InputError: when the chain, from the start, can end in different recurrent classes; two states of
@@ -80,15 +80,18 @@ def _by_mixing(P: sparse.csr_array) -> tuple[Vector, bool]:
     """
     d = np.full(P.shape[0], 1 / P.shape[0])
     transposed = P.T.tocsr()
-    change = 2.0
+    change, settled = 2.0, False
     for block in range(1, _BLOCKS + 1):
         for _ in range(_BLOCK):
             before, d = d, 0.5 * (d + transposed @ d)
         previous, change = change, float(np.abs(d - before).sum())
-        rate = (change / previous) ** (1 / _BLOCK)
-        if rate < 1 and change / (1 - rate) < _TOLERANCE:
-            return d / d.sum(), True
-        if rate ** (_BLOCK * (_BLOCKS - block)) * change > _TOLERANCE:
+        rate = (change / previous) ** (1 / _BLOCK) if previous else 0.0
+        before_settled, settled = settled, change < 1e-15 or (rate < 1 and change / (1 - rate) < _TOLERANCE)
+        # twice in a row: at first the rate is that of the fast part of the chain alone
+        if settled and before_settled:
+            d = d / d.sum()
+            return d, bool((np.abs(transposed @ d - d) <= 1e-10 * d).all())
+        if not settled and rate ** (_BLOCK * (_BLOCKS - block)) * change > _TOLERANCE:
             break
     return d, False
 

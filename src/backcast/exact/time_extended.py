@@ -19,13 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
-from backcast.arrays import Indices, Matrix, Vector, as_floats, ratio, refuse_non_finite
+from backcast.arrays import Indices, Matrix, Vector, as_floats, as_whole, ratio, refuse_non_finite
 from backcast.errors import InputError
 from backcast.exact.chains import OneStep, Policy
 from backcast.exact.reversal import reverse, undefine
 from backcast.exact.solve import solve_leaky
 from backcast.exact.stationary import stationary
 from backcast.mdp import FiniteMDP
+
+_NEVER = 1e-9  # a smaller chance to stop is lost in rounding
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ def n_step(mdp: FiniteMDP, policy: Policy = None, n: int = 1) -> TimeExtended:
 
     A sparse world gives sparse results; their fill grows with n.
     """
-    if n != int(n) or n < 1:
-        raise InputError(f"n: {n} given, expected a whole number of steps, 1 or more")
-    return multi_time(mdp, policy, np.eye(int(n))[-1])
+    weights = np.zeros(as_whole("n", n, 1))
+    weights[-1] = 1.0
+    return multi_time(mdp, policy, weights)
 
 
 def multi_time(mdp: FiniteMDP, policy: Policy = None, weights: ArrayLike = (1.0,)) -> TimeExtended:
@@ -106,8 +108,8 @@ def lambda_model(mdp: FiniteMDP, policy: Policy = None, lam: ArrayLike = 0.0) ->
     lam = _per_state("lam", lam, mdp.n_states)
     d = stationary(mdp, policy)
     visited = np.flatnonzero(d > 0)
-    if (lam[visited] == 1).all():
-        raise InputError("lam: it is 1 in every visited state, so that the model never stops at any predecessor")
+    if (1 - lam[visited]).max() < _NEVER:
+        raise InputError("lam: it is 1 (or nearly) in every visited state: the model stops at no predecessor")
     one = OneStep(mdp, policy)
     P, R, G = (_part(matrix, visited) for matrix in (one.P, one.R, one.G))
     go_on, stop = lam[visited], 1 - lam[visited][:, None]

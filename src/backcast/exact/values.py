@@ -1,16 +1,16 @@
 """Values of a policy and optimal values, where an episode ends at its terminal states."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Matrix, Vector
+from backcast.arrays import Indices, Mask, Matrix, Vector, as_whole
 from backcast.errors import InputError
 from backcast.exact.chains import Policy, as_policy, mix
-from backcast.exact.solve import solve_leaky
-from backcast.graph import breadth_first, reachable
+from backcast.exact.solve import certified_krylov, solve_leaky
+from backcast.graph import breadth_first, reachable, recurrent_classes
 from backcast.mdp import FiniteMDP
 
 Method = Literal["auto", "policy-iteration", "value-iteration"]
@@ -22,10 +22,10 @@ def value(mdp: FiniteMDP, policy: Policy = None) -> Vector:
     """v_π = r_π + γ P_π v_π with v_π = 0 in terminal states, (S,).
 
     Raises:
-        InputError: with discount 1, if under π some state never reaches a terminal state and keeps earning.
+        InputError: with discount 1, if π may from the start never reach a terminal state and keep earning. (Where that
+            is so only in states never reached, their value is NaN.)
     """
-    pi = as_policy(mdp, policy)
-    return _evaluate(mdp, pi)
+    return _evaluate(mdp, as_policy(mdp, policy), mdp.expected_reward)
 
 
 def action_value(mdp: FiniteMDP, policy: Policy = None) -> Vector:
@@ -62,8 +62,9 @@ def optimal(
     Args:
         mdp: the world.
         method: `policy-iteration` (Howard: evaluate exactly, improve; ends with the exact answer) or
-            `value-iteration` (in place, along the ways that lead to rewards and back again); `auto` is the
-            first up to 20,000 states, else the second.
+            `value-iteration` (in place, along the ways that lead to rewards and back again); `auto` is the first, but
+            with more than 20,000 states the second if policies cannot be evaluated iteratively. With discount 1, the
+            best among the policies that end.
         tolerance: value iteration stops when the error of v is at most this (with discount 1: when the
             residual is).
         max_iterations: give up after so many improvements of the policy or sweeps.
@@ -71,32 +72,41 @@ def optimal(
     Returns:
         The values, a policy, the number of iterations and the residual.
     """
-    if method not in _METHODS:
+    if not isinstance(method, str) or method not in _METHODS:
         raise InputError(f"method: {method!r} given, expected one of {', '.join(_METHODS)}")
     if not tolerance > 0:
         raise InputError(f"tolerance: {tolerance} given, expected a positive number")
-    if method == "auto":
-        method = "policy-iteration" if mdp.n_states <= _EXACT_EVALUATION else "value-iteration"
-    if method == "policy-iteration":
-        v, iterations = _policy_iteration(mdp, max_iterations)
-    else:
-        v, iterations = _value_iteration(mdp, tolerance, max_iterations)
+    as_whole("max_iterations", max_iterations, 1)
+    found = None
+    if method != "value-iteration":
+        large = method == "auto" and mdp.n_states > _EXACT_EVALUATION
+        found = _policy_iteration(mdp, max_iterations, _evaluate_iteratively if large else _evaluate)
+    used = "value-iteration" if found is None else "policy-iteration"
+    v, iterations = found or _value_iteration(mdp, tolerance, max_iterations)
     q = _look_ahead(mdp, v)
     best = q.max(axis=1)
     residual = float(np.abs(best - v).max())
     slack = np.maximum(tolerance if mdp.discount == 1 else 0.0, 1e-12 * np.abs(best))
     policy = as_policy(mdp, _towards_the_end(mdp, q >= (best - slack)[:, None]))
-    return Optimal(v, q, policy, iterations, residual, method)
+    return Optimal(v, q, policy, iterations, residual, used)
 
 
-def _policy_iteration(mdp: FiniteMDP, max_iterations: int) -> tuple[Vector, int]:
-    """Howard's algorithm; an action changes only if another is better beyond rounding, so that it ends."""
+def _policy_iteration(mdp: FiniteMDP, max_iterations: int, evaluate: Any) -> tuple[Vector, int] | None:
+    """Howard's algorithm; None if `evaluate` gives up on a policy.
+
+    An action changes only if another is better beyond rounding, so that it ends. The rounding error of a value is in
+    proportion to the value of the absolute rewards: where all rewards have one sign, to the value itself.
+    """
     actions = _towards_the_end(mdp, np.ones((mdp.n_states, mdp.n_actions), dtype=np.bool_))
+    sizes = np.abs(mdp.expected_reward)
     for iteration in range(1, max_iterations + 1):
-        v = _evaluate(mdp, as_policy(mdp, actions))
-        q = _look_ahead(mdp, v)
+        pi = as_policy(mdp, actions)
+        v, size = evaluate(mdp, pi, mdp.expected_reward), evaluate(mdp, pi, sizes)
+        if v is None or size is None:
+            return None
+        q, rounding = _look_ahead(mdp, v), 1e-12 * _look_ahead(mdp, size, sizes).max(axis=1)
         best, old = q.max(axis=1), np.take_along_axis(q, actions[:, None], axis=1)[:, 0]
-        better = best - old > 1e-12 * np.maximum(1.0, np.abs(best))
+        better = best - old > rounding
         if not better.any():
             return v, iteration
         actions = np.where(better, q.argmax(axis=1), actions)
@@ -118,9 +128,7 @@ def _value_iteration(mdp: FiniteMDP, tolerance: float, max_iterations: int) -> t
         if change <= allowed:
             return v, iteration
         order = order[::-1].copy()
-    raise InputError(
-        f"max_iterations: {max_iterations} sweeps were not enough, values still change by {change:.3g}"
-    )
+    raise InputError(f"max_iterations: {max_iterations} sweeps were not enough, values still change by {change:.3g}")
 
 
 def _credit_order(mdp: FiniteMDP) -> Indices:
@@ -131,36 +139,56 @@ def _credit_order(mdp: FiniteMDP) -> Indices:
     return order[~mdp.terminal[order]]
 
 
-def _evaluate(mdp: FiniteMDP, pi: Vector) -> Vector:
+def _evaluate(mdp: FiniteMDP, pi: Vector, reward: Vector) -> Vector:
+    """The value of a policy for rewards r(s, a)."""
     P = mix(pi, mdp.table)
-    r = (pi * mdp.expected_reward).sum(axis=1)
-    solved = np.flatnonzero(~mdp.terminal)
-    if mdp.discount == 1:
-        ends = reachable(P.T.tocsr(), mdp.terminal)
-        _refuse_endless(mdp, pi, ~ends)
-        solved = np.flatnonzero(ends & ~mdp.terminal)
+    r = (pi * reward).sum(axis=1)
     v = np.zeros(mdp.n_states)
-    Q = mdp.discount * P[solved][:, solved]
-    v[solved] = solve_leaky(Q, r[solved], dense=not mdp.is_sparse)
+    solved = ~mdp.terminal
+    if mdp.discount == 1:
+        at_rest, earning = _endless(mdp, P, r)
+        if (earning & mdp.reachable).any():
+            state = int(np.argmax(earning & mdp.reachable))
+            raise InputError(
+                f"policy: with discount 1, state {state} may never reach a terminal state and keep earning under this"
+                " policy, so that its value is not finite"
+            )
+        v[earning] = np.nan
+        solved &= ~at_rest & ~earning
+    rows = np.flatnonzero(solved)
+    v[rows] = solve_leaky(mdp.discount * P[rows][:, rows], r[rows], dense=not mdp.is_sparse)
     return v
 
 
-def _refuse_endless(mdp: FiniteMDP, pi: Vector, endless: Matrix) -> None:
-    """With discount 1 a state that never ends has a value only if nothing is ever earned there."""
-    taken = np.repeat(endless, mdp.n_actions) & (pi.ravel() > 0)
-    earns = mdp.table_reward.data != 0
-    rows = np.repeat(np.arange(mdp.table.shape[0]), np.diff(mdp.table.indptr))
-    bad = rows[earns & taken[rows]]
-    if bad.size:
-        raise InputError(
-            f"policy: with discount 1, state {int(bad[0]) // mdp.n_actions} never reaches a terminal state under "
-            "this policy and keeps earning, so that its value is not finite"
-        )
+def _evaluate_iteratively(mdp: FiniteMDP, pi: Vector, reward: Vector) -> Vector | None:
+    """The same where an iterative solution can be certified (the discount is below 1, the chain mixes); else None."""
+    if mdp.discount == 1:
+        return None
+    rows = np.flatnonzero(~mdp.terminal)
+    Q = mdp.discount * mix(pi, mdp.table)[rows][:, rows]
+    x = certified_krylov((sparse.eye_array(len(rows)) - Q).tocsr(), (pi * reward).sum(axis=1)[rows])
+    if x is None:
+        return None
+    v = np.zeros(mdp.n_states)
+    v[rows] = x
+    return v
 
 
-def _look_ahead(mdp: FiniteMDP, v: Vector) -> Vector:
+def _endless(mdp: FiniteMDP, P: Matrix, r: Vector) -> tuple[Mask, Mask]:
+    """With discount 1: the states where a chain stays for ever earning nothing, and those that may end up earning."""
+    back = P.T.tocsr()
+    caught = np.flatnonzero(~reachable(back, mdp.terminal))
+    at_rest, earning = np.zeros((2, mdp.n_states), dtype=np.bool_)
+    for members in recurrent_classes(P[caught][:, caught]):
+        (earning if r[caught[members]].any() else at_rest)[caught[members]] = True
+    return at_rest, reachable(back, earning)
+
+
+def _look_ahead(mdp: FiniteMDP, v: Vector, reward: Vector | None = None) -> Vector:
     """q(s, a) = r(s, a) + γ Σ_s' P(s' | s, a) v(s'), (S, A), 0 in terminal states."""
-    q = mdp.expected_reward + mdp.discount * (mdp.table @ v).reshape(mdp.n_states, mdp.n_actions)
+    q = (mdp.expected_reward if reward is None else reward) + mdp.discount * (mdp.table @ v).reshape(
+        mdp.n_states, mdp.n_actions
+    )
     q[mdp.terminal] = 0.0
     return q
 

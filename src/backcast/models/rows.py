@@ -18,7 +18,6 @@ from backcast.arrays import Indices, Vector
 from backcast.compiling import part
 from backcast.numerics import E, exp_of_fraction
 
-
 BLOCK = 4  # rows begin at multiples of it and are updated so many places at a time, used or not
 
 
@@ -59,8 +58,8 @@ class Rows(NamedTuple):
     def observe(self, row: int, key: int, alpha: float) -> int:
         """One cross-entropy step towards the observed outcome; its place.
 
-        Against the logit of the unobserved, that of each outcome changes by −α (p − p_unobserved) = (α / Z) (1 − w), and
-        that of the observed one by α more.
+        Against the logit of the unobserved, that of each outcome changes by −α (p − p_unobserved) = (α / Z) (1 − w),
+        and that of the observed one by α more.
         """
         place = self.find(row, key)
         first = self.offset[row]

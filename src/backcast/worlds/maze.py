@@ -120,7 +120,10 @@ def _outcomes(following: Indices, goal: Mask, slip: float, reward_probability: f
     row, target, probability = (np.concatenate(column) for column in zip(*entries, strict=True))
     earns = goal[target].astype(np.float64)
     if reward_probability < 1:
-        lucky, unlucky = np.where(earns > 0, reward_probability, 1.0), np.where(earns > 0, 1 - reward_probability, 0.0)
+        lucky, unlucky = (
+            np.where(earns > 0, reward_probability, 1.0),
+            np.where(earns > 0, 1 - reward_probability, 0.0),
+        )
         row, target = np.tile(row, 2), np.tile(target, 2)
         probability = np.concatenate([probability * lucky, probability * unlucky])
         earns = np.concatenate([earns, np.zeros_like(earns)])
