@@ -27,6 +27,9 @@ def test_help_has_an_example_and_bad_commands_exit_with_2():
 
 
 def test_help_imports_nothing_heavy():
-    code = "import sys; import backcast.cli; print([m for m in ('numpy', 'scipy', 'numba') if m in sys.modules])"
+    code = (
+        "import sys; sys.argv = ['backcast', '--help']; import backcast.cli; "
+        "print([name for name in ('numpy', 'scipy', 'numba') if name in sys.modules])"
+    )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

@@ -11,21 +11,23 @@ plans with them between real steps. Backcast implements the system of Chelu, Pre
 Names are imported when they are first used, so that `backcast --help` answers at once.
 """
 
+import sys
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Agent": "backcast.agent",
+    "Agent": "backcast.agents",
     "FiniteMDP": "backcast.mdp",
     "InputError": "backcast.errors",
     "Runs": "backcast.runs",
-    "agent": "backcast.agent",
+    "agent": "backcast.agents",
     "run": "backcast.runs",
     "train": "backcast.training",
 }
-_MODULES = ("exact", "testing", "worlds")
+_MODULES = ("exact", "worlds")
 
 __all__ = [
     "Agent",
@@ -42,8 +44,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from backcast import exact, testing, worlds
-    from backcast.agent import Agent, agent
+    from backcast import exact, worlds
+    from backcast.agents import Agent, agent
     from backcast.errors import InputError
     from backcast.mdp import FiniteMDP
     from backcast.runs import Runs, run
@@ -60,3 +62,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _is_command() -> bool:
+    """Whether Python was started as `backcast …` or `python -m backcast`, which load what they need later."""
+    return bool(sys.argv) and (sys.argv[0] == "-m" or PurePath(sys.argv[0]).stem == "backcast")
+
+
+if not _is_command():  # so that gymnasium.make("backcast/Maze-v0") works after `import backcast`
+    from backcast.registration import register
+
+    register()

@@ -18,7 +18,7 @@ from backcast.models.truth import backward_rows, forward_rows
 from backcast.planners import BackwardPlanner, ForwardPlanner, NoPlanner
 
 if TYPE_CHECKING:
-    from backcast.agent import Agent
+    from backcast.agents import Agent
     from backcast.worlds.world import World
 
 

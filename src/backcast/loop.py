@@ -177,7 +177,7 @@ def measure(values: Values, record: Record, episode: int) -> None:
     record.rmsve_inner[episode] = np.sqrt(inner / max(1.0, states))
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def raised(typing_context: Any, flag: Any) -> Any:
     """flag[0] of a uint8 array as another thread last wrote it: a plain read may be moved out of the loop."""
 

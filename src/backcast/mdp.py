@@ -302,7 +302,7 @@ def _read_reward(given: Any, rows: Indices, columns: Indices, n_states: int, n_a
     if dense.shape == (n_states, n_actions, n_states):
         return dense[states, actions, columns]
     if dense.shape == (n_states, n_actions):
-        if n_states == n_actions > 1:
+        if n_states == n_actions and np.ptp(dense) > 0:
             warnings.warn(
                 f"reward: shape {dense.shape} fits both (S, A) and (S, S); taken as r(s, a). "
                 "Give (S, A, S) to say which you mean.",

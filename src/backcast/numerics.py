@@ -9,7 +9,7 @@ from backcast.compiling import kernel, types
 E = 2.718281828459045
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """A · b + c, rounded once. Unlike a contraction left to the compiler, it is always one."""
 

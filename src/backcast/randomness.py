@@ -1,8 +1,8 @@
 """Random numbers that are the same in Python, in compiled loops and in Gymnasium environments.
 
 A stream is the state of NumPy's PCG64 as four unsigned integers; `uniform` draws from it exactly what
-`numpy.random.Generator.random` would. For each seed there are three independent streams, so that agents with the
-same seed see the same world and, in prediction, the same trajectories.
+`numpy.random.Generator.random` would. A run has two independent streams, one for what happens in the world and one for
+what the agent decides, so that agents with the same seed see the same world and, in prediction, the same trajectories.
 """
 
 import numpy as np
@@ -12,8 +12,6 @@ from backcast.compiling import kernel
 
 Stream = NDArray[np.uint64]
 
-WORLD, AGENT, LAYOUT = 0, 1, 2  # what happens in the world; what the agent decides; what a random world looks like
-
 _U = np.uint64
 _LOW = _U(0xFFFFFFFF)
 _32 = _U(32)
@@ -22,19 +20,23 @@ _MULTIPLIER = 2549297995355413924 << 64 | 4865540595714422341
 _MULTIPLIER_HIGH, _MULTIPLIER_LOW = _U(_MULTIPLIER >> 64), _U(_MULTIPLIER & _64)
 
 
-def generator(seed: int, purpose: int) -> np.random.Generator:
-    """NumPy's generator for one purpose of a run. For WORLD it is Gymnasium's `np_random` after `reset(seed=…)`."""
-    key = () if purpose == WORLD else (purpose,)
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
+def layout_generator(seed: int) -> np.random.Generator:
+    """What a random world looks like; independent of the two streams of a run with the same seed."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
 
 
-def stream(seed: int, purpose: int) -> Stream:
-    """The same generator as a state (4,) for kernels: state high and low, increment high and low.
+def streams(seed: int) -> tuple[Stream, Stream]:
+    """The streams of the world and of the agent, each (4,): state high and low, increment high and low.
 
-    It is what `generator(seed, purpose).bit_generator.state` holds, computed without making a generator.
+    The world's is that of Gymnasium's `np_random` after `reset(seed=seed)`; the agent's continues the same seed
+    sequence.
     """
-    key = () if purpose == WORLD else (purpose,)
-    first, second, third, fourth = np.random.SeedSequence(seed, spawn_key=key).generate_state(4, np.uint64).tolist()
+    words = np.random.SeedSequence(seed).generate_state(8, np.uint64).tolist()
+    return _pcg64(*words[:4]), _pcg64(*words[4:])
+
+
+def _pcg64(first: int, second: int, third: int, fourth: int) -> Stream:
+    """The state of NumPy's PCG64 when it is seeded with four words."""
     increment = ((third << 64 | fourth) << 1 | 1) & _128
     state = (increment + (first << 64 | second)) * _MULTIPLIER + increment & _128
     return np.array([state >> 64, state & _64, increment >> 64, increment & _64], dtype=np.uint64)

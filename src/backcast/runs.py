@@ -1,7 +1,9 @@
 """`backcast.run`: many seeds of one agent in one world, compiled, on all cores."""
 
+import contextlib
 import os
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backcast.agent import Agent
+from backcast.agents import Agent
 from backcast.arrays import Vector
 from backcast.errors import InputError
 from backcast.kinds import Setup
-from backcast.loop import Record, run_episodes
+from backcast.loop import Parts, Record, run_episodes
 from backcast.models.learned import learned
-from backcast.randomness import AGENT, WORLD, stream
+from backcast.randomness import streams
 from backcast.values import as_array
 from backcast.worlds.world import World
 
@@ -98,7 +100,7 @@ def run(
 
     Examples:
         >>> from backcast import worlds
-        >>> from backcast.agent import agent
+        >>> from backcast.agents import agent
         >>> run(worlds.maze(), agent("q"), episodes=50, seeds=4).steps.shape
         (4, 50)
     """
@@ -111,10 +113,9 @@ def run(
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threads = cores if workers is None else check_count("workers", workers)
     stop = np.zeros(1, dtype=np.uint8)
-    first = _one(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
-    del first
-    with ThreadPoolExecutor(min(threads, len(chosen)), thread_name_prefix="backcast") as pool:
-        futures = [pool.submit(_one, world, agent, seed, schedule, limit, stop) for seed in chosen]
+    one_run(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
+    with _quick_switching(), ThreadPoolExecutor(min(threads, len(chosen)), thread_name_prefix="backcast") as pool:
+        futures = [pool.submit(one_run, world, agent, seed, schedule, limit, stop) for seed in chosen]
         try:
             while wait(futures, timeout=0.2).not_done:
                 failed = next((f for f in futures if f.done() and f.exception()), None)
@@ -124,19 +125,30 @@ def run(
             if not all(future.done() for future in futures):
                 stop[0] = 1
                 pool.shutdown(cancel_futures=True)
-    return _collect(world, agent, chosen, [future.result() for future in futures])
+    return collect(world.name, agent, chosen, [future.result() for future in futures])
 
 
-def _one(
-    world: World, agent: Agent, seed: int, schedule: Vector, limit: int, stop: NDArray[np.uint8]
-) -> tuple[Record, Any]:
-    """One run. Everything it writes is its own."""
+@contextlib.contextmanager
+def _quick_switching() -> Iterator[None]:
+    """Let a thread that returns from a kernel have the interpreter soon, not after 5 ms."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(min(usual, 1e-4))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
+
+
+def one_run(
+    world: World, agent: Agent, seed: int, schedule: Vector, limit: int, stop: NDArray[np.uint8] | None = None
+) -> tuple[Record, Parts]:
+    """One run in this thread: what it recorded, and the agent as it was left. Everything it writes is its own."""
+    stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
     drawn = world.draw(seed)
     setup = Setup(drawn.n_states, drawn.n_actions, drawn.discount, drawn)
     parts = agent.build(setup)
     record = empty_record(len(schedule), drawn)
-    streams = stream(seed, WORLD), stream(seed, AGENT)
-    run_episodes(drawn.steps_table, parts, schedule, *streams, limit, record, stop)
+    run_episodes(drawn.steps_table, parts, schedule, *streams(seed), limit, record, stop)
     return record, parts
 
 
@@ -151,21 +163,22 @@ def empty_record(episodes: int, world: World | None) -> Record:
     )
 
 
-def _collect(world: World, agent: Agent, seeds: Sequence[int], results: Sequence[tuple[Record, Any]]) -> Runs:
+def collect(world: str, agent: Agent, seeds: Sequence[int], results: Sequence[tuple[Record, Any]]) -> Runs:
+    """Stack what the runs of each seed left behind."""
     records, parts = zip(*results, strict=True)
     predicts = records[0].truth.size > 0
-    stack = lambda name: np.stack([getattr(record, name) for record in records])  # noqa: E731
+    stacked = {name: np.stack([getattr(r, name) for r in records]) for name in Record._fields[:4]}
     values = np.stack([as_array(part.values) for part in parts])
     n_states, n_actions = values.shape[1:]
     counted = np.stack([part.updates for part in parts], axis=1)
     return Runs(
-        world.name,
+        world,
         agent,
         tuple(seeds),
-        stack("steps"),
-        stack("reward"),
-        stack("rmsve") if predicts else None,
-        stack("rmsve_inner") if predicts else None,
+        stacked["steps"],
+        stacked["reward"],
+        stacked["rmsve"] if predicts else None,
+        stacked["rmsve_inner"] if predicts else None,
         Updates(counted[0], counted[1]),
         values[:, :, 0] if n_actions == 1 else values,
         tuple(learned(part.model, n_states, n_actions) for part in parts),

@@ -106,8 +106,8 @@ def learned(model: Any, n_states: int, n_actions: int) -> Any:
 
 
 def _dense(rows: Rows, width: int) -> Vector:
-    full = np.zeros((len(rows.count), width))
-    for row in range(len(rows.count)):
+    full = np.zeros((len(rows.used), width))
+    for row in range(len(rows.used)):
         keys, probability, each_other = predict(rows, row)
         if rows.width:
             full[row] = each_other
@@ -116,8 +116,8 @@ def _dense(rows: Rows, width: int) -> Vector:
 
 
 def _dense_reward(rows: Rows, width: int) -> Vector:
-    full = np.zeros((len(rows.count), width))
-    for row in range(len(rows.count)):
-        places = slice(rows.offset[row], rows.offset[row] + rows.count[row])
+    full = np.zeros((len(rows.used), width))
+    for row in range(len(rows.used)):
+        places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
         full[row, rows.key[places]] = rows.reward[places]
     return full

@@ -27,7 +27,7 @@ class Rows(NamedTuple):
 
     Attributes:
         offset: (rows + 1,) where the places of each row begin.
-        count: (rows,) how many places are in use: the outcomes observed.
+        used: (rows,) how many places are in use: the outcomes observed.
         key: (places,) the outcome.
         weight: (places,) its weight w.
         reward: (places,) the mean reward r(row, outcome).
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
     """
 
     offset: Indices
-    count: Indices
+    used: Indices
     key: Indices
     weight: Vector
     reward: Vector
@@ -46,13 +46,13 @@ class Rows(NamedTuple):
     def find(self, row: int, key: int) -> int:
         """The place of an outcome in a row, made if it is new."""
         first = self.offset[row]
-        last = first + self.count[row]
+        last = first + self.used[row]
         place = last
         for k in range(first, last):  # to the end, for a branch that nobody can foresee costs more than looking on
             place = k if self.key[k] == key else place
         if place == last:
             self.key[last], self.weight[last], self.reward[last] = key, 1.0, 0.0
-            self.count[row] += 1
+            self.used[row] += 1
         return place
 
     def observe(self, row: int, key: int, alpha: float) -> int:
@@ -63,7 +63,7 @@ class Rows(NamedTuple):
         """
         place = self.find(row, key)
         first = self.offset[row]
-        last = first + self.count[row]
+        last = first + self.used[row]
         step = alpha / self.total[row]
         grown = E * exp_of_fraction(alpha - 1.0)
         for block in range(first, last, BLOCK):
@@ -79,7 +79,7 @@ class Rows(NamedTuple):
 
     def unobserved(self, row: int) -> int:
         """How many outcomes share what the observed ones leave."""
-        return max(0, self.width - self.count[row])
+        return max(0, self.width - self.used[row])
 
 
 def empty_rows(capacity: Indices, width: int) -> Rows:
@@ -106,20 +106,19 @@ def true_rows(offset: NDArray[np.int64], key: NDArray[np.int64], probability: Ve
 
 def with_room(rows: Rows, row: int) -> Rows:
     """The same rows with at least one free place in `row`: for worlds whose graph is not known beforehand."""
-    used = rows.count[row]
+    used = int(rows.used[row])
     if used < rows.offset[row + 1] - rows.offset[row]:
         return rows
-    extra = max(BLOCK, int(used))
+    extra = max(BLOCK, used)
     at = rows.offset[row + 1]
     offset = rows.offset.copy()
     offset[row + 1 :] += extra
-    insert = lambda array, fill: np.insert(array, at, np.full(extra, fill, dtype=array.dtype))  # noqa: E731
-    return rows._replace(
-        offset=offset, key=insert(rows.key, 0), weight=insert(rows.weight, 1.0), reward=insert(rows.reward, 0.0)
-    )
+    key = np.insert(rows.key, at, np.zeros(extra, dtype=np.int64))
+    weight, reward = np.insert(rows.weight, at, np.ones(extra)), np.insert(rows.reward, at, np.zeros(extra))
+    return rows._replace(offset=offset, key=key, weight=weight, reward=reward)
 
 
 def predict(rows: Rows, row: int) -> tuple[Indices, Vector, float]:
     """The outcomes seen in a row, their probabilities, and the probability that is left for each unseen one."""
-    places = slice(rows.offset[row], rows.offset[row] + rows.count[row])
+    places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
     return rows.key[places].copy(), rows.weight[places] / rows.total[row], 1.0 / rows.total[row]

@@ -64,7 +64,7 @@ def plan_backward(model: BackwardModel, values: Values, s: int, discount: float,
         values.affine[2] = 1.0 / values.affine[0]
     new_shift, inverse = values.affine[1], values.affine[2]
     first = rows.offset[s]
-    last = first + rows.count[s]
+    last = first + rows.used[s]
     for k in range(first, last):
         pair = rows.key[k]
         old = scale * values.u[pair] + shift

@@ -59,7 +59,7 @@ def plan_forward(model: ForwardModel, values: Values, s: int, discount: float, a
         first = rows.offset[row]
         expected = 0.0
         seen = 0.0
-        for k in range(first, first + rows.count[row]):
+        for k in range(first, first + rows.used[row]):
             ahead = model.ahead[rows.key[k]]
             expected += rows.weight[k] * (rows.reward[k] + ahead)
             seen += ahead

@@ -6,7 +6,7 @@ import numpy as np
 
 from backcast.errors import InputError
 from backcast.mdp import FiniteMDP
-from backcast.randomness import LAYOUT, generator
+from backcast.randomness import layout_generator
 from backcast.worlds.world import World
 
 
@@ -40,7 +40,7 @@ def _checked(levels: Sequence[int]) -> tuple[int, ...]:
 
 
 def _draw(sizes: tuple[int, ...], seed: int, discount: float) -> FiniteMDP:
-    rng = generator(seed, LAYOUT)
+    rng = layout_generator(seed)
     bounds = np.cumsum((0, *sizes))
     n_states = int(bounds[-1])
     transition = np.zeros((n_states, n_states))

@@ -1,7 +1,7 @@
 """Backcast's worlds as Gymnasium environments, `backcast/Chain-v0` and `backcast/Maze-v0`."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -16,13 +16,6 @@ from backcast.worlds.world import World
 _CELL = 24
 _WALL, _FLOOR, _START, _GOAL, _AGENT = (52, 61, 70), (246, 247, 248), (214, 230, 242), (0, 158, 115), (213, 94, 0)
 _ARROWS = "^>v<"
-
-
-def register() -> None:
-    """Make the environments known to Gymnasium (importing `backcast` does it)."""
-    for name, entry in (("Chain", ChainEnv), ("Maze", MazeEnv)):
-        if f"backcast/{name}-v0" not in gymnasium.registry:
-            gymnasium.register(f"backcast/{name}-v0", entry_point=entry)
 
 
 class TableEnv(gymnasium.Env[int, int]):
@@ -50,7 +43,9 @@ class TableEnv(gymnasium.Env[int, int]):
     `world`; `max_steps` (default: the world's); `render_mode` "ansi" or "rgb_array".
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}  # noqa: RUF012
+    observation_space: Any
+    action_space: Any
 
     def __init__(self, world: World, max_steps: int | None = None, render_mode: str | None = None) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:

@@ -1,6 +1,7 @@
 """Text mazes: the control worlds of the paper's studies, and any other drawn with characters."""
 
 import numpy as np
+from scipy import sparse
 
 from backcast.arrays import Indices, Mask
 from backcast.errors import InputError
@@ -95,17 +96,18 @@ def _moves(cells: np.ndarray) -> Indices:
 
 
 def _refuse_unreachable(cells: np.ndarray, following: Indices, start: Mask, goal: Mask) -> None:
-    from scipy import sparse
-
     n = cells.size
-    place = lambda cell: f"line {cell // cells.shape[1] + 1}, column {cell % cells.shape[1] + 1}"  # noqa: E731
     ways = sparse.csr_array((np.ones(4 * n), following.ravel(), np.arange(0, 4 * n + 1, 4)), shape=(n, n))
     lost_goals = np.setdiff1d(np.flatnonzero(goal), breadth_first(ways, start))
     if lost_goals.size:
-        raise InputError(f"text: the goal at {place(int(lost_goals[0]))} cannot be reached from any start")
+        raise InputError(f"text: the goal at {_place(cells, lost_goals[0])} cannot be reached from any start")
     lost_starts = np.setdiff1d(np.flatnonzero(start), breadth_first(ways.T.tocsr(), goal))
     if lost_starts.size:
-        raise InputError(f"text: no goal can be reached from the start at {place(int(lost_starts[0]))}")
+        raise InputError(f"text: no goal can be reached from the start at {_place(cells, lost_starts[0])}")
+
+
+def _place(cells: np.ndarray, cell: int) -> str:
+    return f"line {cell // cells.shape[1] + 1}, column {cell % cells.shape[1] + 1}"
 
 
 def _outcomes(following: Indices, goal: Mask, slip: float, reward_probability: float) -> Outcomes:

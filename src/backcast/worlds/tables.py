@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from backcast.arrays import Mask, Vector
 from backcast.errors import InputError
@@ -72,8 +73,6 @@ def _start(bare: Any, given: ArrayLike | None, n_states: int) -> Vector:
 
 def _terminal(states: Any, next_states: Any, ends: Any, start: Vector, n_states: int) -> Mask:
     """The states in which episodes end. A state that ends some visits and not others is no Markov state: refused."""
-    from scipy import sparse
-
     terminal = np.zeros(n_states, dtype=np.bool_)
     terminal[next_states[ends]] = True
     goes_on = ~terminal[states]

@@ -117,8 +117,12 @@ def agent(
     for name, size in (("alpha", alpha), ("alpha_model", alpha_model), ("alpha_plan", alpha_plan)):
         _check_rate(name, size, "a step size in (0, 1]", lambda x: (x > 0) & (x <= 1))
     _check_rate("epsilon", epsilon, "a probability in [0, 1]", lambda x: (x >= 0) & (x <= 1))
-    rates = [r if r is None or np.isscalar(r) else tuple(r) for r in (alpha, alpha_model, alpha_plan, epsilon)]
-    return Agent(kind, frame, bool(learn), *rates, schedule)  # type: ignore[arg-type]
+    alpha, alpha_model, alpha_plan, epsilon = map(_hashable, (alpha, alpha_model, alpha_plan, epsilon))
+    return Agent(kind, frame, bool(learn), alpha, alpha_model, alpha_plan, epsilon, schedule)
+
+
+def _hashable(rate: Any) -> Any:
+    return rate if rate is None or np.isscalar(rate) else tuple(float(r) for r in rate)
 
 
 def _check_rate(name: str, rate: Any, allowed: str, test: Any) -> None:

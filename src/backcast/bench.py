@@ -1,0 +1,216 @@
+"""`backcast bench`: how fast it is, measured against slower ways to do the same in the same run.
+
+Machines are noisy and differ: what counts are the ratios. Each figure is the best of several short measurements that
+take turns with what they are compared with.
+"""
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backcast.agents import Agent, agent
+from backcast.errors import InputError
+from backcast.kinds import KINDS, Setup
+from backcast.runs import one_run, run
+from backcast.twin import DenseTwin
+from backcast.worlds import World, chain, maze
+
+_GCC = ("gcc", "-O3", "-march=native", "-ffast-math")
+_GRIDS = (50, 200, 1000)
+Row = dict[str, Any]
+
+
+def bench(anchors: Path | None = None, quick: bool = False) -> Iterator[Row]:
+    """All measurements, one row each as it is finished; a row has a `section` and its figures.
+
+    Args:
+        anchors: a directory with dense_maze.c and dense_chain.c to compile and measure against.
+        quick: fewer repetitions, and no world of a million states.
+    """
+    repeats = 2 if quick else 5
+    yield from kinds_on_the_papers_worlds(repeats)
+    if anchors is not None:
+        yield from against_c(anchors, repeats)
+    yield from growth(_GRIDS[:2] if quick else _GRIDS, repeats)
+    yield from cores(repeats)
+    yield from first_results()
+
+
+def kinds_on_the_papers_worlds(repeats: int) -> Iterator[Row]:
+    """Steps per second of every kind on one core, and of its dense NumPy twin fed with the same transitions."""
+    for world, episodes in ((maze(), 100), (chain((500, 50, 5)), 1500), (chain((5, 50, 500)), 1500)):
+        for name, kind in KINDS.items():
+            here = "prediction" if world.is_prediction else "control"
+            if kind.only in (None, here):
+                kernel, twin = _take_turns(
+                    repeats,
+                    partial(_steps_per_second, world, agent(name), episodes),
+                    partial(_twin_steps_per_second, world, agent(name)),
+                )
+                yield _row("kinds", world=world.name, agent=name, steps_per_second=kernel, dense_numpy=twin)
+
+
+def against_c(anchors: Path, repeats: int) -> Iterator[Row]:
+    """Steps per second on one core against the dense C loops, in turns."""
+    with tempfile.TemporaryDirectory() as directory:
+        c_maze, c_chain = (_compile(anchors / f"dense_{name}.c", Path(directory)) for name in ("maze", "chain"))
+        work: list[tuple[World, Agent, int, list[str]]] = [
+            (maze(), agent("backward", frame="previous"), 100, [c_maze, "60"])
+        ]
+        for levels in ((500, 50, 5), (5, 50, 500)):
+            for kind in ("backward", "forward"):
+                work.append((chain(levels), agent(kind), 4000, [c_chain, kind, *map(str, levels)]))
+        for world, chosen, episodes, command in work:
+            ours, c = _take_turns(
+                repeats,
+                partial(_steps_per_second, world, chosen, episodes),
+                partial(_c_steps_per_second, command),
+            )
+            yield _row("dense C", world=world.name, agent=chosen.name, steps_per_second=ours, dense_c=c)
+
+
+def growth(sides: tuple[int, ...], repeats: int) -> Iterator[Row]:
+    """Nanoseconds per step in open grids of growing size: cost follows the degree, not the number of states."""
+    worlds = [_open_grid(side) for side in sides]
+    for kind, frame in (("q", None), ("backward", "previous"), ("forward", "current")):
+        chosen = agent(kind, frame=frame, alpha=0.5, schedule="constant")
+        speeds = _take_turns(repeats, *(partial(_long_run, world, chosen) for world in worlds))
+        for side, speed in zip(sides, speeds, strict=True):
+            yield {
+                "section": "growth",
+                "world": f"grid {side} × {side}",
+                "agent": chosen.name,
+                "nanoseconds_per_step": 1e9 / speed,
+                "ratio": speeds[0] / speed,
+                "peak_gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            }
+
+
+def cores(repeats: int) -> Iterator[Row]:
+    """Many seeds with one worker and with as many as there are cores; last, long runs: what the cores can give."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for world, chosen, episodes, seeds in (
+        (maze(), agent("backward", frame="previous"), 100, 2000),
+        (chain((500, 50, 5)), agent("backward"), 1500, 300),
+        (maze(), agent("backward", frame="previous"), 20_000, 4),
+    ):
+        speeds = _take_turns(
+            repeats,
+            partial(_throughput, world, chosen, episodes, seeds, count),
+            partial(_throughput, world, chosen, episodes, seeds, 1),
+        )
+        yield _row(
+            "cores",
+            world=world.name,
+            agent=f"{chosen.name}, {count} workers",
+            steps_per_second=speeds[0],
+            one_worker=speeds[1],
+        )
+
+
+def first_results() -> Iterator[Row]:
+    """Seconds from starting Python to the first result, with nothing compiled yet and with everything in the cache."""
+    for kind in ("q", "backward", "forward"):
+        code = f"import backcast as bc; bc.run(bc.worlds.maze(), bc.agent({kind!r}), 1, 1)"
+        with tempfile.TemporaryDirectory() as directory:
+            environment = {**os.environ, "BACKCAST_CACHE_DIR": directory}
+            seconds = []
+            for _ in range(3):
+                start = time.perf_counter()
+                subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+                seconds.append(time.perf_counter() - start)
+        yield {"section": "first result", "agent": kind, "cold_seconds": seconds[0], "warm_seconds": min(seconds[1:])}
+
+
+def _take_turns(repeats: int, *measures: Callable[[], float]) -> list[float]:
+    """The best of several measurements of each, in turns, so that a busy moment hits all of them."""
+    for measure in measures:
+        measure()
+    results = [[measure() for measure in measures] for _ in range(repeats)]
+    return [max(column) for column in zip(*results, strict=True)]
+
+
+def _row(section: str, *, world: str, agent: str, **speeds: float) -> Row:
+    first, second = speeds.values()
+    return {"section": section, "world": world, "agent": agent, **speeds, "ratio": first / second}
+
+
+def _limit(world: World) -> int:
+    return world.max_steps or 2**62
+
+
+def _steps_per_second(world: World, chosen: Agent, episodes: int) -> float:
+    schedule = chosen.rates(episodes)
+    start, steps, seed = time.perf_counter(), 0, 0
+    while time.perf_counter() - start < 0.1:
+        steps += int(one_run(world, chosen, seed, schedule, _limit(world))[0].steps.sum())
+        seed += 1
+    return steps / (time.perf_counter() - start)
+
+
+def _throughput(world: World, chosen: Agent, episodes: int, seeds: int, workers: int) -> float:
+    start = time.perf_counter()
+    runs = run(world, chosen, episodes, seeds, workers=workers)
+    return float(runs.steps.sum() / (time.perf_counter() - start))
+
+
+def _long_run(world: World, chosen: Agent) -> float:
+    """Steps per second of three million steps, without what it costs to make the agent's tables."""
+    schedule = chosen.rates(1500)
+    start = time.perf_counter()
+    one_run(world, chosen, 0, schedule[:0], _limit(world))
+    setting_up = time.perf_counter() - start
+    record, _ = one_run(world, chosen, 0, schedule, _limit(world))
+    return float(record.steps.sum() / (time.perf_counter() - start - 2 * setting_up))
+
+
+def _twin_steps_per_second(world: World, chosen: Agent) -> float:
+    """The dense twin, fed with random transitions of the world; drawing them is not timed."""
+    twin = DenseTwin(chosen, Setup(world.n_states, world.n_actions, world.discount, world))
+    rng, table, rates = np.random.default_rng(0), world.steps_table, chosen.rates(2)[1]
+    seconds, steps, s = 0.0, 0, -1
+    while seconds < 0.1:
+        first = s < 0
+        s = int(table.draw_start(rng.random())) if first else s
+        a = int(rng.integers(world.n_actions))
+        outcome = table.draw_outcome(s, a, rng.random())
+        s2, r = int(table.next_state[outcome]), float(table.reward[outcome])
+        ends = bool(table.terminal[s2])
+        start = time.perf_counter()
+        twin.observe(rates, s, a, r, s2, ends, first)
+        seconds += time.perf_counter() - start
+        s = -1 if ends else s2
+        steps += 1
+    return steps / seconds
+
+
+def _compile(source: Path, directory: Path) -> str:
+    if not source.exists():
+        raise InputError(f"anchors: no file {source}; expected a directory with dense_maze.c and dense_chain.c")
+    if shutil.which("gcc") is None:
+        raise InputError("anchors: gcc is not installed, and the C programs must be compiled on this machine")
+    program = directory / source.stem
+    subprocess.run([*_GCC, "-o", str(program), str(source), "-lm"], check=True)
+    return str(program)
+
+
+def _c_steps_per_second(command: list[str]) -> float:
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return float(output.split()[-1])
+
+
+def _open_grid(side: int) -> World:
+    """An open grid whose start is in the middle and whose goal is in a corner; episodes are cut at 2,000 steps."""
+    rows = [["."] * side for _ in range(side)]
+    rows[0][0], rows[side // 2][side // 2] = "G", "S"
+    return maze("\n".join(map("".join, rows)), max_steps=2000)

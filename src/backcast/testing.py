@@ -1,0 +1,211 @@
+"""A suite for agents, models and planners of your own: inherit it in your tests.
+
+    from backcast.testing import AgentConformance, ModelConformance
+
+    class TestMine(AgentConformance, ModelConformance):
+        kind = "mine"                 # registered with backcast.kinds.register
+        options = {"alpha": 0.5}      # what backcast.agent takes besides
+
+Backcast's own kinds pass it (`tests/test_conformance.py`).
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from backcast import exact
+from backcast.agents import Agent, agent
+from backcast.arrays import Vector
+from backcast.kinds import KINDS, Setup
+from backcast.loop import Parts
+from backcast.models.learned import learned
+from backcast.runs import run
+from backcast.training import train
+from backcast.values import as_array
+from backcast.worlds import World, chain, maze
+from backcast.worlds.envs import TableEnv
+
+SMALL_MAZE = "..G\n.X.\nS.."
+EPISODES = 12
+
+
+class _Suite:
+    """What all suites share: the kind, its options, and small worlds in which it works."""
+
+    kind: ClassVar[str]
+    options: ClassVar[dict[str, Any]] = {}
+
+    def agent(self, **changes: Any) -> Agent:
+        """The agent under test."""
+        return agent(self.kind, **{**self.options, **changes})
+
+    def worlds(self) -> list[World]:
+        """Small worlds in which this kind works."""
+        only = KINDS[self.kind].only
+        prediction, control = [chain((6, 4, 3), seed=0)], [maze(SMALL_MAZE), maze(SMALL_MAZE, 0.3, 0.5)]
+        return {"prediction": prediction, "control": control}.get(only or "", prediction + control)
+
+    def parts(self, world: World, **changes: Any) -> Parts:
+        """The agent under test, put together for a world."""
+        return self.agent(**changes).build(Setup(world.n_states, world.n_actions, world.discount, world))
+
+
+class AgentConformance(_Suite):
+    """What every agent does: it is reproducible, it counts, and without planning it is model-free."""
+
+    def test_runs_are_reproducible_whatever_the_number_of_workers(self) -> None:
+        """The same bytes with one worker and with two, all seeds at once or one at a time."""
+        for world in self.worlds():
+            one = run(world, self.agent(), EPISODES, 4, workers=1)
+            two = run(world, self.agent(), EPISODES, 4, workers=2)
+            last = run(world, self.agent(), EPISODES, [3])
+            assert np.array_equal(one.values, two.values)
+            assert np.array_equal(one.steps, two.steps)
+            assert np.array_equal(one.values[3:], last.values)
+            assert np.isfinite(one.values).all()
+
+    def test_stepwise_and_compiled_are_the_same(self) -> None:
+        """`backcast.train` and `backcast.run` give equal numbers for equal seeds."""
+        for world in self.worlds():
+            compiled = run(world, self.agent(), EPISODES, [5])
+            stepwise = train(TableEnv(world), self.agent(), EPISODES, 5)
+            assert np.array_equal(compiled.values, stepwise.values)
+            assert np.array_equal(compiled.steps, stepwise.steps)
+            assert np.array_equal(compiled.updates.total, stepwise.updates.total)
+
+    def test_without_planning_it_is_model_free(self) -> None:
+        """With planning steps of size 0 the values are those of TD or Q-learning."""
+        for world in self.worlds():
+            free = run(world, agent("td" if world.is_prediction else "q", **_learning(self.options)), EPISODES, 3)
+            idle = run(world, self.agent(alpha_plan=[0.0] * EPISODES), EPISODES, 3)
+            np.testing.assert_allclose(idle.values, free.values, rtol=1e-12, atol=1e-12)
+            assert np.array_equal(idle.steps, free.steps)
+
+    def test_value_updates_are_counted(self) -> None:
+        """One learning update a step; as many planning updates as values that a planning step changes."""
+        for world in self.worlds():
+            runs = run(world, self.agent(), EPISODES, 2)
+            assert np.array_equal(runs.updates.learning, runs.steps.sum(axis=1))
+        for world, parts, s, s2 in self._planning_states():
+            before = as_array(parts.values)
+            counted = parts.planner.plan(parts.model, parts.values, s, s2, False, False, world.discount, 0.5)
+            changed = int((as_array(parts.values) != before).sum())
+            assert changed == counted, f"{counted} updates counted, {changed} values changed"
+
+    def _planning_states(self) -> Any:
+        """Trained parts with values that are all different, and a transition s → s' between states that go on."""
+        for world in self.worlds():
+            parts = run_parts(world, self.agent())
+            values = parts.values
+            values.u[:] = np.sqrt(np.arange(values.u.size) + 0.5)
+            values.affine[:] = 1.0, 0.0, 1.0
+            for s, s2 in _inner_transitions(world):
+                yield world, parts, s, s2
+
+
+class ModelConformance(_Suite):
+    """What every model of probabilities does. `true` says that it claims to know the world."""
+
+    true: ClassVar[bool] = False
+
+    def test_rows_sum_to_one(self) -> None:
+        """Whatever is conditioned on, something happened (or will); an empty row says that it does not know."""
+        for world in self.worlds():
+            sums = _probabilities(run_parts(world, self.agent()), world).sum(axis=1)
+            assert np.all(np.isclose(sums, 1.0, atol=1e-12) | (sums == 0.0))
+            assert (sums > 0).any()
+
+    def test_loss(self) -> None:
+        """A true model has no loss; a learned one has less after more experience."""
+        for world in self.worlds():
+            many = [0.2] * 600
+            trained = run_parts(world, self.agent(alpha_model=many, alpha=many, alpha_plan=many, epsilon=[1.0] * 600))
+            loss = model_loss(_probabilities(trained, world), world, _looks_back(trained))
+            if self.true:
+                assert abs(loss) < 1e-10
+            else:
+                fresh = self.parts(world)
+                assert loss < 0.7 * model_loss(_probabilities(fresh, world), world, _looks_back(fresh))
+
+
+class ExpectedPlanningConformance(_Suite):
+    """For planners that make the full expected update with a true model, forward or backward.
+
+    Planned from every state s in proportion to d_π(s), both change the values, in sum, by d_π(s̃) (T v − v)(s̃): what
+    learning from real steps does on average.
+    """
+
+    def test_planning_agrees_in_expectation_with_learning(self) -> None:
+        """Σ_s d(s) Δ(s) = d · (T v − v)."""
+        world = chain((6, 4, 3), seed=1)
+        d, v = exact.stationary(world.mdp), np.cos(np.arange(world.n_states)) * ~world.mdp.terminal
+        change = np.zeros(world.n_states)
+        for s in range(world.n_states):
+            parts = self.parts(world, frame="current")
+            parts.values.u[:] = v
+            if hasattr(parts.model, "ahead"):
+                parts.model.ahead[:] = world.discount * v * ~world.mdp.terminal
+                parts.model.sum_ahead[0] = parts.model.ahead.sum()
+            ends = bool(world.mdp.terminal[s])
+            parts.planner.plan(parts.model, parts.values, s, s, ends, False, world.discount, 1.0)
+            change += d[s] * (as_array(parts.values)[:, 0] - v)
+        one = exact.chains.OneStep(world.mdp)
+        expected = d * (np.asarray(one.R).sum(axis=1) + one.G @ v - v) * ~world.mdp.terminal
+        np.testing.assert_allclose(change, expected, atol=1e-12)
+
+
+def run_parts(world: World, chosen: Agent) -> Parts:
+    """The parts of an agent after a run of one seed (as many episodes as a list of step sizes has, else 30)."""
+    from backcast.runs import one_run
+
+    episodes = 30 if np.isscalar(chosen.alpha) else len(chosen.alpha)  # type: ignore[arg-type]
+    return one_run(world, chosen, 0, chosen.rates(episodes), world.max_steps or 200)[1]
+
+
+def model_loss(probabilities: Vector, world: World, backward: bool) -> float:
+    """Mean Kullback–Leibler divergence of a model's rows from the true ones, over what can be conditioned on.
+
+    Args:
+        probabilities: rows (S, S·A) of a backward model, (S·A, S) of a forward one.
+        world: the world.
+        backward: which of the two it is; a backward model is compared with that of the uniform policy.
+    """
+    n_states, n_actions = world.n_states, world.n_actions
+    policy = None if world.is_prediction else np.full((n_states, n_actions), 1 / n_actions)
+    if backward:
+        truth = np.nan_to_num(
+            np.asarray(exact.backward(world.mdp, world.policy if world.is_prediction else policy).joint)
+        )
+        truth = truth.sum(axis=2, keepdims=True) if world.is_prediction else truth
+        truth[:, world.mdp.terminal] = 0.0  # a restart is not observed
+        truth = truth.reshape(n_states, -1)
+        truth = truth / np.maximum(truth.sum(axis=1, keepdims=True), 1e-300)
+    else:
+        truth = world.rows.toarray() * np.repeat(~world.mdp.terminal & world.mdp.reachable, n_actions)[:, None]
+    seen = truth.sum(axis=1) > 0.5
+    with np.errstate(divide="ignore"):
+        logs = np.where(truth > 0, np.log(truth / np.maximum(probabilities, 1e-300), where=truth > 0, out=truth * 0), 0)
+    return float((truth * logs).sum(axis=1)[seen].mean())
+
+
+def _probabilities(parts: Parts, world: World) -> Vector:
+    model = learned(parts.model, world.n_states, world.n_actions)
+    full = model.joint if _looks_back(parts) else model.transition
+    return full.reshape(len(parts.model.rows.used), -1)
+
+
+def _looks_back(parts: Parts) -> bool:
+    return hasattr(type(learned(parts.model, 1, 1)), "joint")
+
+
+def _inner_transitions(world: World) -> list[tuple[int, int]]:
+    states, following = world.mdp.graph.nonzero()
+    inner = ~world.mdp.terminal[states] & ~world.mdp.terminal[following] & world.mdp.reachable[states]
+    return list(zip(states[inner].tolist(), following[inner].tolist(), strict=True))[:5]
+
+
+def _learning(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("alpha", "epsilon", "schedule") if name in options}
+
+
+__all__ = ["AgentConformance", "ExpectedPlanningConformance", "ModelConformance", "model_loss"]

@@ -1,0 +1,143 @@
+"""`backcast.train`: the same agents, step by step, in any Gymnasium environment with Discrete spaces."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from backcast.agents import Agent
+from backcast.errors import InputError
+from backcast.kinds import Setup
+from backcast.loop import EPSILON, act, begin, measure, observe
+from backcast.models.rows import with_room
+from backcast.randomness import streams
+from backcast.runs import Runs, check_agent, check_count, collect, empty_record
+from backcast.worlds.tables import from_gymnasium
+from backcast.worlds.world import World
+
+
+class Stepwise:
+    """An agent that is told what happens, one step at a time.
+
+    `begin_episode(s)`, then `act(s)` and `observe(s, a, r, s', terminated)` in turn. It computes exactly what
+    `backcast.run` computes.
+    """
+
+    def __init__(self, agent: Agent, setup: Setup, episodes: int, seed: int) -> None:
+        check_agent(agent)
+        self.parts = agent.build(setup)
+        self.schedule = agent.rates(episodes)
+        _, self.stream = streams(seed)
+        self.episode = -1
+        self._first = True
+
+    def begin_episode(self, s: int) -> None:
+        """An episode begins in state s; step sizes and ε are those of the next episode."""
+        self.episode += 1
+        self._first = True
+        begin(self.parts, self.rates, s)
+
+    @property
+    def rates(self) -> Any:
+        """α, α of the model, α of planning and ε of the current episode."""
+        return self.schedule[min(self.episode, len(self.schedule) - 1)]
+
+    def act(self, s: int) -> int:
+        """An ε-greedy action in s."""
+        return int(act(self.parts.values, s, self.rates[EPSILON], self.stream))
+
+    def observe(self, s: int, a: int, r: float, s2: int, terminated: bool) -> None:
+        """One step was taken. A truncated episode is not terminated: its last step bootstraps like any other."""
+        self._make_room(s, a, s2)
+        observe(self.parts, self.rates, s, a, float(r), s2, bool(terminated), self._first)
+        self._first = False
+
+    def _make_room(self, s: int, a: int, s2: int) -> None:
+        """Rows have room for what the world's graph allows; where the graph is unknown they grow."""
+        model = self.parts.model
+        if not hasattr(model, "rows"):
+            return
+        rows = model.rows
+        for row in (s2, s * self.parts.values.n_actions + a):
+            if row < len(rows.used):
+                rows = with_room(rows, row)
+        if rows is not model.rows:
+            self.parts = self.parts._replace(model=model._replace(rows=rows))
+
+
+def train(
+    env: Any, agent: Agent, episodes: int, seed: int, max_steps: int | None = None, discount: float = 0.99
+) -> Runs:
+    """Run an agent in a Gymnasium environment, step by step.
+
+    In Backcast's own environments this gives the same numbers as `backcast.run` with the same seed.
+
+    Args:
+        env: an environment with Discrete observation and action spaces.
+        agent: from `backcast.agent`; the true models need an environment that carries its table.
+        episodes: how many.
+        seed: of the agent, and of the environment's first reset.
+        max_steps: where an episode is truncated, if the environment does not do it before.
+        discount: γ, for environments that do not say.
+
+    Returns:
+        Results as of `backcast.run`, for one seed.
+    """
+    world = _table_of(env, discount)
+    setup = _setup(env, world, discount)
+    limit = None if max_steps is None else check_count("max_steps", max_steps)
+    observation, _ = env.reset(seed=int(seed))
+    own = getattr(env.unwrapped, "world", None)
+    if isinstance(own, World):  # a chain that every seed draws anew was drawn just now
+        world, setup = own, _setup(env, own, discount)
+    walker = Stepwise(agent, setup, check_count("episodes", episodes), int(seed))
+    record = empty_record(episodes, world)
+    offset = getattr(env.observation_space, "start", 0), getattr(env.action_space, "start", 0)
+    for episode in range(episodes):
+        if episode:
+            observation, _ = env.reset()
+        s = int(observation) - int(offset[0])
+        over = world is not None and bool(world.mdp.terminal[s])
+        if not over:
+            walker.begin_episode(s)
+        else:
+            walker.episode += 1
+        while not over:
+            a = walker.act(s)
+            observation, r, terminated, truncated, _ = env.step(a + int(offset[1]))
+            s2 = int(observation) - int(offset[0])
+            walker.observe(s, a, float(r), s2, terminated)
+            s = s2
+            record.steps[episode] += 1
+            record.reward[episode] += float(r)
+            over = terminated or truncated or record.steps[episode] == limit
+        if record.truth.size:
+            measure(walker.parts.values, record, episode)
+    name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
+    return collect(name, agent, [int(seed)], [(record, walker.parts)])
+
+
+def _table_of(env: Any, discount: float) -> World | None:
+    """The world of an environment that carries its table, else None."""
+    bare = env.unwrapped
+    if hasattr(bare, "world") or (hasattr(bare, "P") and hasattr(bare, "initial_state_distrib")):
+        try:
+            return from_gymnasium(env, discount)
+        except InputError:
+            return None
+    return None
+
+
+def _setup(env: Any, world: World | None, discount: float) -> Setup:
+    for name, space in (("observation", env.observation_space), ("action", env.action_space)):
+        if not isinstance(space, Discrete):
+            raise InputError(f"env: its {name} space is {space}, expected Discrete; tables need numbered states")
+    if world is not None:
+        return Setup(world.n_states, world.n_actions, world.discount, world)
+    return Setup(int(env.observation_space.n), int(env.action_space.n), _discount(discount))
+
+
+def _discount(given: float) -> float:
+    if not 0 <= given <= 1:
+        raise InputError(f"discount: {given} given, expected a number in [0, 1]")
+    return float(np.float64(given))

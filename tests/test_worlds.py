@@ -1,0 +1,226 @@
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import backcast as bc
+from backcast.worlds.envs import TableEnv
+
+worlds = bc.worlds
+
+
+def test_chain_has_the_papers_structure():
+    world = worlds.chain((30, 20, 10), seed=3)
+    mdp = world.mdp
+    assert (world.name, world.n_states, world.n_actions, world.discount) == ("chain-30-20-10", 60, 1, 0.9)
+    assert world.is_prediction
+    np.testing.assert_array_equal(np.flatnonzero(mdp.terminal), np.arange(50, 60))
+    np.testing.assert_array_equal(np.flatnonzero(mdp.start), np.arange(30))
+    transition = mdp.transition[:, 0]
+    assert (transition[:30, 30:50] > 0).all()
+    assert (transition[30:50, 50:] > 0).all()
+    assert transition[:30, :30].sum() == transition[:30, 50:].sum() == transition[30:50, :50].sum() == 0
+    reward = mdp.reward[:, 0]
+    assert (reward[:30] == 0).all()
+    sample = reward[30:50, 50:]
+    assert sample.mean() == pytest.approx(10, abs=5 * 10 / np.sqrt(200))
+    assert sample.std() == pytest.approx(10, rel=0.25)
+
+
+def test_transition_weights_are_uniform_and_normalised():
+    row = worlds.chain((1, 2000), seed=0).mdp.transition[0, 0, 1:]
+    assert row.max() / row.mean() == pytest.approx(2, abs=0.1)  # U(0, 1) divided by its sum
+    assert (row * 2000).std() == pytest.approx(1 / np.sqrt(3), rel=0.05)
+
+
+def test_every_seed_draws_its_own_chain():
+    family = worlds.chain((4, 3, 2), seed=None)
+    assert family.draw(5).mdp == worlds.chain((4, 3, 2), seed=5).mdp
+    assert family.draw(5).mdp != family.draw(6).mdp
+    with pytest.raises(bc.InputError, match=r"every seed draws its own world; world\.draw\(seed\)\.mdp"):
+        _ = family.mdp
+
+
+@pytest.mark.parametrize("levels", [(5,), (), (3, 0), (3, 2.5), "abc", 7, (2, -1)])
+def test_chain_refuses_levels(levels):
+    with pytest.raises(bc.InputError, match=r"levels: .* given, expected"):
+        worlds.chain(levels)
+
+
+def test_the_papers_maze():
+    world = worlds.maze()
+    assert (world.name, world.n_states, world.n_actions, world.max_steps) == ("maze", 48, 4, 400)
+    assert (world.layout == "X").sum() == 7
+    best = bc.exact.optimal(world.mdp)
+    assert best.v[16] == pytest.approx(0.99**12)  # the shortest path has 13 steps
+    np.testing.assert_array_equal(np.flatnonzero(world.mdp.terminal), [7])
+    np.testing.assert_array_equal(world.mdp.reachable, (world.layout != "X").ravel())
+    d = bc.exact.stationary(world.mdp, np.full((48, 4), 0.25))
+    np.testing.assert_array_equal(d > 0, (world.layout != "X").ravel())
+
+
+def test_moves_and_walls():
+    world = worlds.maze("S.\nXG")
+    moves = world.mdp.transition.argmax(axis=2)
+    np.testing.assert_array_equal(moves[0], [0, 1, 0, 0])  # up, right, down (wall), left
+    np.testing.assert_array_equal(moves[1], [1, 1, 3, 0])
+    np.testing.assert_array_equal(world.mdp.reward[1, 2], [0, 0, 0, 1])
+
+
+def test_slip_keeps_the_intended_move_and_shares_the_rest():
+    world = worlds.maze("...\n.S.\n..G", slip=0.5)
+    assert world.name == "custom-maze-slip-0.5"
+    np.testing.assert_allclose(world.mdp.transition[4, 0, [1, 5, 7, 3]], [0.625, 0.125, 0.125, 0.125])
+    assert worlds.maze(slip=0.5).name == "maze-slip-0.5"
+
+
+def test_random_rewards_are_outcomes_and_their_mean_is_in_the_mdp():
+    world = worlds.maze("SG", reward_probability=0.1)
+    assert world.mdp.reward[0, 1, 1] == pytest.approx(0.1)
+    runs = bc.run(world, bc.agent("q"), 400, 5)
+    assert set(np.unique(runs.reward)) == {0.0, 1.0}
+    assert runs.reward.mean() == pytest.approx(0.1, abs=5 * np.sqrt(0.09 / 2000))
+    assert [worlds.maze(reward_probability=p).name for p in (0.5, 0.1)] == ["maze-reward-0.5", "maze-reward-0.1"]
+
+
+def test_several_starts_and_goals():
+    world = worlds.maze("S.G\n...\nG.S")
+    np.testing.assert_allclose(world.mdp.start[[0, 8]], 0.5)
+    np.testing.assert_array_equal(np.flatnonzero(world.mdp.terminal), [2, 6])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("S.\n.?", r"line 2, column 2 is '\?'; allowed are '\.' floor"),
+        ("S..\n.G", r"line 2 ends after column 2, line 1 after column 3"),
+        ("..\n.G", r"no start \('S'\)"),
+        ("S.\n..", r"no goal \('G'\)"),
+        ("SXG", r"the goal at line 1, column 3 cannot be reached from any start"),
+        ("SG\nXX\nSX", r"no goal can be reached from the start at line 3, column 1"),
+        ("\n", r"text: it is empty"),
+    ],
+)
+def test_maze_refuses_with_line_and_column(text, message):
+    with pytest.raises(bc.InputError, match=message):
+        worlds.maze(text)
+
+
+@pytest.mark.parametrize(("name", "value"), [("slip", 1.5), ("slip", -0.1), ("reward_probability", 2)])
+def test_maze_refuses_probabilities(name, value):
+    with pytest.raises(bc.InputError, match=f"{name}: {value} given, expected a probability"):
+        worlds.maze(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"])
+def test_from_gymnasium(name):
+    env = gymnasium.make(name)
+    world = worlds.from_gymnasium(env, discount=0.9)
+    assert world.name == name
+    table = env.unwrapped.P
+    for s in np.flatnonzero(world.mdp.reachable & ~world.mdp.terminal)[:40]:
+        for a in range(world.n_actions):
+            expected = sum(p * r for p, _, r, _ in table[s][a])
+            assert world.mdp.expected_reward[s, a] == pytest.approx(expected)
+            for p, s2, _, ends in table[s][a]:
+                if p:
+                    assert world.mdp.terminal[s2] == ends
+    runs = bc.run(world, bc.agent("q"), 5, 2, max_steps=300)
+    assert (runs.steps > 0).all()
+
+
+def test_optimal_policy_of_frozen_lake_is_the_known_one():
+    world = worlds.from_gymnasium(gymnasium.make("FrozenLake-v1", is_slippery=False), discount=0.9)
+    assert bc.exact.optimal(world.mdp).v[0] == pytest.approx(0.9**5)
+
+
+def test_from_gymnasium_refuses_environments_without_a_table():
+    with pytest.raises(bc.InputError, match=r"CartPoleEnv carries no table \(env\.unwrapped\.P\); backcast\.train"):
+        worlds.from_gymnasium(gymnasium.make("CartPole-v1"))
+
+    class Bare(gymnasium.Env):
+        def __init__(self, P, start=None):
+            self.P, self.initial_state_distrib = P, start
+
+    table = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(1.0, 0, 1.0, True)]}}
+    with pytest.raises(bc.InputError, match="start: Bare does not say where episodes begin"):
+        worlds.from_gymnasium(Bare(table))
+    table[2] = {0: [(1.0, 0, 0.0, False)]}
+    with pytest.raises(bc.InputError, match="entering state 0 sometimes ends the episode and sometimes does not"):
+        worlds.from_gymnasium(Bare(table, [0, 0.5, 0.5]))
+
+
+def test_from_mdp_with_a_policy_is_a_prediction_world():
+    mdp = worlds.maze().mdp
+    uniform = np.full((48, 4), 0.25)
+    world = worlds.from_mdp(mdp, uniform, max_steps=1000)
+    assert world.is_prediction
+    assert world.n_actions == 1
+    np.testing.assert_allclose(world.truth, bc.exact.value(mdp, uniform))
+    runs = bc.run(world, bc.agent("td", alpha=0.5), 300, 4)
+    assert runs.rmsve[:, -1].mean() < 0.5 * runs.rmsve[:, 0].mean()
+    with pytest.raises(bc.InputError, match=r"mdp: str given, expected a backcast\.FiniteMDP"):
+        worlds.from_mdp("maze")
+    with pytest.raises(bc.InputError, match="max_steps: 0 given"):
+        worlds.from_mdp(mdp, max_steps=0)
+
+
+@pytest.mark.parametrize("render_mode", [None, "ansi", "rgb_array"])
+@pytest.mark.parametrize("name", ["Chain", "Maze"])
+def test_environments_pass_gymnasiums_own_check(name, render_mode):
+    env = gymnasium.make(f"backcast/{name}-v0", render_mode=render_mode)
+    check_env(env.unwrapped, skip_render_check=render_mode is None)
+
+
+def test_terminated_and_truncated_are_kept_apart():
+    env = gymnasium.make("backcast/Maze-v0", text="S.G", max_steps=2)
+    env.reset(seed=0)
+    assert env.step(1)[2:4] == (False, False)
+    assert env.step(1)[2:4] == (True, False)
+    env.reset(seed=0)
+    env.step(0)
+    assert env.step(0)[2:4] == (False, True)
+
+
+def test_rendering():
+    env = gymnasium.make("backcast/Maze-v0", render_mode="ansi")
+    env.reset(seed=0)
+    assert env.render().splitlines()[2] == "@.X...X."
+    env.step(1)
+    assert env.render().splitlines()[2] == "S>X...X."
+    picture = gymnasium.make("backcast/Maze-v0", render_mode="rgb_array")
+    picture.reset(seed=0)
+    assert picture.render().shape == (6 * 24, 8 * 24, 3)
+    chain = gymnasium.make("backcast/Chain-v0", levels=(3, 2), render_mode="ansi")
+    chain.reset(seed=1)
+    assert chain.render().startswith("level 1 of 2, state ")
+    plain = TableEnv(worlds.from_mdp(worlds.maze().mdp), render_mode="ansi")
+    plain.reset(seed=0)
+    assert plain.render() == "state 16 of 48\n"
+
+
+def test_environment_refuses_with_a_reason():
+    env = gymnasium.make("backcast/Maze-v0").unwrapped
+    with pytest.raises(bc.InputError, match=r"call reset\(\) before"):
+        env.step(0)
+    env.reset(seed=0)
+    with pytest.raises(bc.InputError, match="action: 7 given, expected 0 to 3"):
+        env.step(7)
+    with pytest.raises(bc.InputError, match="render_mode: 'human' given"):
+        TableEnv(worlds.maze(), render_mode="human")
+
+
+def test_trajectories_are_those_of_the_table():
+    """A long rollout visits states as often as the stationary distribution says."""
+    world = worlds.chain((4, 3, 2), seed=0)
+    env = TableEnv(world)
+    rng_visits = np.zeros(world.n_states)
+    s, _ = env.reset(seed=9)
+    for _ in range(9000):
+        rng_visits[s] += 1
+        s, _, terminated, _, _ = env.step(0)
+        if terminated:
+            rng_visits[s] += 1
+            s, _ = env.reset()
+    d = bc.exact.stationary(world.mdp)
+    np.testing.assert_allclose(rng_visits / rng_visits.sum(), d, atol=5 * np.sqrt(0.25 / 9000))
