@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from llvmlite import ir
 from numba.extending import intrinsic
 
 from backcast.compiling import kernel, types
@@ -17,6 +18,17 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def high_product(typing_context: Any, a: Any, b: Any) -> Any:
+    """The upper 64 bits of the product of two unsigned 64-bit integers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        a, b = (builder.zext(argument, ir.IntType(128)) for argument in arguments)
+        return builder.trunc(builder.lshr(builder.mul(a, b), ir.IntType(128)(64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate
 
 
 @kernel

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backcast.compiling import kernel
+from backcast.numerics import high_product
 
 Stream = NDArray[np.uint64]
 
 _U = np.uint64
-_LOW = _U(0xFFFFFFFF)
-_32 = _U(32)
 _64, _128 = 2**64 - 1, 2**128 - 1
 _MULTIPLIER = 2549297995355413924 << 64 | 4865540595714422341
 _MULTIPLIER_HIGH, _MULTIPLIER_LOW = _U(_MULTIPLIER >> 64), _U(_MULTIPLIER & _64)
@@ -48,23 +47,13 @@ def uniform(stream: Stream) -> float:
     high, low = stream[0], stream[1]
     # 128-bit state ← state · multiplier + increment
     next_low = low * _MULTIPLIER_LOW
-    next_high = high * _MULTIPLIER_LOW + low * _MULTIPLIER_HIGH + _high_product(low, _MULTIPLIER_LOW)
+    next_high = high * _MULTIPLIER_LOW + low * _MULTIPLIER_HIGH + high_product(low, _MULTIPLIER_LOW)
     low = next_low + stream[3]
     high = next_high + stream[2] + (_U(1) if low < next_low else _U(0))
     stream[0], stream[1] = high, low
     mixed, rotation = high ^ low, high >> _U(58)
     mixed = (mixed >> rotation) | (mixed << ((_U(64) - rotation) & _U(63)))
     return (mixed >> _U(11)) * (1.0 / 9007199254740992.0)
-
-
-@kernel
-def _high_product(a: np.uint64, b: np.uint64) -> np.uint64:
-    """The upper 64 bits of a · b."""
-    a_low, a_high, b_low, b_high = a & _LOW, a >> _32, b & _LOW, b >> _32
-    low = a_low * b_low
-    first = a_high * b_low + (low >> _32)
-    second = a_low * b_high + (first & _LOW)
-    return a_high * b_high + (first >> _32) + (second >> _32)
 
 
 @kernel

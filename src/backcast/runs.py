@@ -3,10 +3,10 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from backcast.models.learned import learned
 from backcast.randomness import streams
 from backcast.values import as_array
 from backcast.worlds.world import World
+
+T = TypeVar("T")
 
 _FOREVER = 2**62
 
@@ -114,18 +116,35 @@ def run(
     threads = cores if workers is None else check_count("workers", workers)
     stop = np.zeros(1, dtype=np.uint8)
     one_run(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
-    with _quick_switching(), ThreadPoolExecutor(min(threads, len(chosen)), thread_name_prefix="backcast") as pool:
-        futures = [pool.submit(one_run, world, agent, seed, schedule, limit, stop) for seed in chosen]
+    results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop), chosen, threads, stop)
+    return collect(world.name, agent, chosen, results)
+
+
+def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: NDArray[np.uint8]) -> list[T]:
+    """The work of all seeds, in their order, by threads that take the next seed when they are free.
+
+    An error or Ctrl-C raises the flag that the compiled loops look at, waits for them, and goes on its way.
+    """
+    results: dict[int, T] = {}
+    left = iter(seeds)
+
+    def take() -> None:
+        for seed in left:
+            if stop[0]:
+                return
+            results[seed] = work(seed)
+
+    with _quick_switching(), ThreadPoolExecutor(min(threads, len(seeds)), thread_name_prefix="backcast") as pool:
+        takers = [pool.submit(take) for _ in range(min(threads, len(seeds)))]
         try:
-            while wait(futures, timeout=0.2).not_done:
-                failed = next((f for f in futures if f.done() and f.exception()), None)
-                if failed is not None:
+            while not any(taker.done() and taker.exception() for taker in takers):
+                if not wait(takers, timeout=0.2, return_when=FIRST_EXCEPTION).not_done:
                     break
         finally:
-            if not all(future.done() for future in futures):
-                stop[0] = 1
-                pool.shutdown(cancel_futures=True)
-    return collect(world.name, agent, chosen, [future.result() for future in futures])
+            stop[0] = 1
+    for taker in takers:
+        taker.result()
+    return [results[seed] for seed in seeds]
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 A softmax row over N outcomes starts at equal logits and moves by the cross-entropy gradient,
 row ← row + α (onehot − softmax(row)). All outcomes that were never observed keep equal logits for ever. So a row
 stores, for each outcome observed, its weight *relative to an unobserved one*, w = exp(logit − logit of the others),
-and the total Z = Σ w + (N − observed). Then P(outcome) = w / Z, and 1 / Z for each unobserved outcome. This equals the
+and 1 / Z with Z = Σ w + (N − observed). Then P(outcome) = w / Z, and 1 / Z for each unobserved outcome. This equals the
 dense softmax up to rounding (w never falls below 1, and grows only like a logarithm's exponential: no overflow).
 
 Rows that hold true probabilities have w = P, Z = 1 and no unobserved outcome.
@@ -31,7 +31,7 @@ class Rows(NamedTuple):
         key: (places,) the outcome.
         weight: (places,) its weight w.
         reward: (places,) the mean reward r(row, outcome).
-        total: (rows,) Z.
+        share: (rows,) 1 / Z, the probability of each unobserved outcome.
         width: N, the number of possible outcomes; 0 for true rows, whose outcomes are all there.
     """
 
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
     key: Indices
     weight: Vector
     reward: Vector
-    total: Vector
+    share: Vector
     width: int
 
     def find(self, row: int, key: int) -> int:
@@ -64,7 +64,7 @@ class Rows(NamedTuple):
         place = self.find(row, key)
         first = self.offset[row]
         last = first + self.used[row]
-        step = alpha / self.total[row]
+        step = alpha * self.share[row]
         grown = E * exp_of_fraction(alpha - 1.0)
         for block in range(first, last, BLOCK):
             for k in range(block, block + BLOCK):
@@ -74,7 +74,7 @@ class Rows(NamedTuple):
         for block in range(first, last, BLOCK):  # unused places weigh 1
             w = self.weight[block : block + BLOCK]
             total += ((w[0] + w[1]) + (w[2] + w[3])) - BLOCK
-        self.total[row] = total
+        self.share[row] = 1.0 / total
         return place
 
     def unobserved(self, row: int) -> int:
@@ -88,7 +88,7 @@ def empty_rows(capacity: Indices, width: int) -> Rows:
     np.cumsum((capacity + (BLOCK - 1)) // BLOCK * BLOCK, out=offset[1:])
     rows, places = len(capacity), offset[-1]
     key, count = np.zeros(places, dtype=np.int64), np.zeros(rows, dtype=np.int64)
-    return Rows(offset, count, key, np.ones(places), np.zeros(places), np.full(rows, float(width)), width)
+    return Rows(offset, count, key, np.ones(places), np.zeros(places), np.full(rows, 1.0 / width), width)
 
 
 def true_rows(offset: NDArray[np.int64], key: NDArray[np.int64], probability: Vector, reward: Vector) -> Rows:
@@ -121,4 +121,4 @@ def with_room(rows: Rows, row: int) -> Rows:
 def predict(rows: Rows, row: int) -> tuple[Indices, Vector, float]:
     """The outcomes seen in a row, their probabilities, and the probability that is left for each unseen one."""
     places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
-    return rows.key[places].copy(), rows.weight[places] / rows.total[row], 1.0 / rows.total[row]
+    return rows.key[places].copy(), rows.weight[places] * rows.share[row], float(rows.share[row])

@@ -1,5 +1,7 @@
 """The true model of a world, as rows that agents can plan with."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from backcast.arrays import ratio
@@ -10,6 +12,7 @@ from backcast.models.rows import Rows, true_rows
 from backcast.worlds.world import World
 
 
+@lru_cache(maxsize=4)  # the seeds of a run share a world, and nobody writes to true rows
 def forward_rows(world: World) -> Rows:
     """P(s' | s, a) with r(s, a, s'), a row for each s·A + a; under the policy of a prediction world."""
     mdp, rows = world.mdp, world.rows
@@ -20,6 +23,7 @@ def forward_rows(world: World) -> Rows:
     return true_rows(rows.indptr, rows.indices, rows.data, reward)
 
 
+@lru_cache(maxsize=4)
 def backward_rows(world: World) -> Rows:
     """P←(s̃ | s) of the recurrent chain with r(s̃, s), a row for each s.
 

@@ -56,7 +56,7 @@ def plan_backward(model: BackwardModel, values: Values, s: int, discount: float,
     rows = model.rows
     target = model.state_reward[s] + discount * values.best(s)
     scale, shift = values.affine[0], values.affine[1]
-    step = alpha / rows.total[s]
+    step = alpha * rows.share[s]
     unobserved = rows.unobserved(s)
     if unobserved > 0:
         values.affine[0] = (1.0 - step) * scale

@@ -66,6 +66,6 @@ def plan_forward(model: ForwardModel, values: Values, s: int, discount: float, a
         if rows.unobserved(row) > 0:
             expected += model.sum_ahead[0] - seen
         old = values.get(s, a)
-        values.put(s, a, old + alpha * (expected / rows.total[row] - old))
+        values.put(s, a, old + alpha * (expected * rows.share[row] - old))
         refresh(model, values, s, discount)
     return n_actions
