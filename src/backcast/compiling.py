@@ -47,7 +47,7 @@ OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "forceinline": True}
 def kernel(function: F, **options: Any) -> F:
     """Compile with Numba when first called; what belongs to Backcast is loaded if an earlier process compiled it."""
     compiled: Any = numba.njit(**OPTIONS, **options)(function)
-    if function.__module__.partition(".")[0] == _PACKAGE.name and not config.DISABLE_JIT:
+    if _of_backcast(function) and not config.DISABLE_JIT:
         compiled._cache = _KernelCache(function)
     result: F = compiled
     return result
@@ -141,10 +141,13 @@ def _known_by_our_sources(signature: Any) -> bool:
     return all(map(_is_ours, getattr(signature, "args", signature)))
 
 
+def _of_backcast(thing: Any) -> bool:
+    return (thing.__module__ or "").partition(".")[0] == _PACKAGE.name
+
+
 def _is_ours(numba_type: Any) -> bool:
     if isinstance(numba_type, types.BaseNamedTuple):
-        package = numba_type.instance_class.__module__.partition(".")[0]
-        if package != _PACKAGE.name:
+        if not _of_backcast(numba_type.instance_class):
             return False
     if isinstance(numba_type, types.BaseTuple):
         return all(map(_is_ours, numba_type))
