@@ -24,6 +24,7 @@ _HOMES = {
     "InputError": "backcast.errors",
     "Runs": "backcast.runs",
     "agent": "backcast.agents",
+    "load": "backcast.studies",
     "run": "backcast.runs",
     "train": "backcast.training",
 }
@@ -37,6 +38,7 @@ __all__ = [
     "__version__",
     "agent",
     "exact",
+    "load",
     "run",
     "testing",
     "train",
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from backcast.errors import InputError
     from backcast.mdp import FiniteMDP
     from backcast.runs import Runs, run
+    from backcast.studies import load
     from backcast.training import train
 
 

@@ -146,9 +146,8 @@ def _of_backcast(thing: Any) -> bool:
 
 
 def _is_ours(numba_type: Any) -> bool:
-    if isinstance(numba_type, types.BaseNamedTuple):
-        if not _of_backcast(numba_type.instance_class):
-            return False
+    if isinstance(numba_type, types.BaseNamedTuple) and not _of_backcast(numba_type.instance_class):
+        return False
     if isinstance(numba_type, types.BaseTuple):
         return all(map(_is_ours, numba_type))
     return not isinstance(numba_type, types.Callable)

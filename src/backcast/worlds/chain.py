@@ -1,6 +1,7 @@
 """Leveled random chains: the prediction worlds of the paper's fan-in and fan-out studies."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -25,7 +26,8 @@ def chain(levels: Sequence[int] = (500, 50, 5), seed: int | None = 0, discount: 
     sizes = _checked(levels)
     name = "chain-" + "-".join(map(str, sizes))
     if seed is None:
-        return World(name, None, layout=sizes, redraw=lambda run_seed: chain(sizes, run_seed, discount))
+        draw = lru_cache(maxsize=32)(lambda run_seed: chain(sizes, run_seed, discount))  # agents share their worlds
+        return World(name, None, layout=sizes, redraw=draw)
     return World(name, _draw(sizes, seed, discount), layout=sizes)
 
 

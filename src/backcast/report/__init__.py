@@ -1,0 +1,1 @@
+"""What people look at: figures of a study's results."""

@@ -1,0 +1,95 @@
+"""`backcast report`: one self-contained HTML page about everything in a directory of results."""
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from backcast import __version__
+from backcast.errors import InputError
+from backcast.files import atomic_path
+from backcast.report.figures import PLOTS, save
+from backcast.studies import results as results_of
+from backcast.studies.claims import judge
+from backcast.studies.statistics import mean_and_error
+from backcast.studies.store import Results, machine
+
+_METRIC_NAMES = {
+    "rmsve": "RMSVE, all states",
+    "rmsve_inner": "RMSVE, non-terminal states",
+    "steps": "steps per episode",
+    "reward": "reward per episode",
+}
+
+
+def write_report(directory: str | Path) -> Path:
+    """Write DIR/report.html and the figures it shows (DIR/figures/*.svg and .png); the page's path."""
+    directory = Path(directory)
+    found = results_of(directory)
+    if not found:
+        raise InputError(f"{directory}: no finished results to report on; run: backcast reproduce --out {directory}")
+    figures = directory / "figures"
+    figures.mkdir(exist_ok=True)
+    environment = Environment(
+        loader=PackageLoader("backcast.report"), autoescape=select_autoescape(), undefined=StrictUndefined
+    )
+    page = environment.get_template("page.html.j2").render(
+        version=__version__,
+        machine=machine(),
+        studies=[_study(result, figures) for result in found],
+        verdicts=sorted((verdict for result in found for verdict in judge(result)), key=lambda v: v.number),
+    )
+    target = directory / "report.html"
+    with atomic_path(target) as part:
+        part.write_text(page, encoding="utf-8")
+    return target
+
+
+def _study(result: Results, figures: Path) -> dict[str, Any]:
+    """What the page says about one study."""
+    return {
+        "name": result.name,
+        "title": result.study.title or result.name,
+        "seeds": result.seeds,
+        "complete": result.complete,
+        "figures": [
+            _inline(save(PLOTS[plot](result), figures, f"{result.name}-{plot}")[0]) for plot in result.study.plots
+        ],
+        "tables": [_table(result, world) for world in result.worlds],
+        "settings": json.dumps(result.study.model_dump(exclude_defaults=True), indent=1),
+        "command": command(result),
+    }
+
+
+def command(result: Results) -> str:
+    """The command that makes these results again."""
+    from backcast.studies import PAPER
+
+    if result.name in PAPER:
+        return f"backcast reproduce {result.name} --seeds {result.seeds}"
+    return f"backcast sweep {result.name}.toml --seeds {result.seeds}"
+
+
+def _table(result: Results, world: str) -> dict[str, Any]:
+    """Mean ± standard error over seeds of each agent's mean over episodes, and its value updates."""
+    metrics = result.metrics(world, result.agents(world)[0])
+    rows = []
+    for agent in result.agents(world):
+        cells = []
+        for metric in metrics:
+            mean, error = mean_and_error(result.curves(world, agent, metric).mean(axis=1))
+            cells.append(f"{float(mean):.3f} ± {float(error):.3f}" if np.isfinite(error) else f"{float(mean):.3f}")
+        rows.append({"agent": agent, "cells": cells, "updates": f"{result.value_updates(world, agent):,.0f}"})
+    return {"world": world, "metrics": [_METRIC_NAMES[metric] for metric in metrics], "rows": rows}
+
+
+def _inline(svg: Path) -> dict[str, Any]:
+    """An SVG file as an element of the page, without the XML declaration in front of it."""
+    text = svg.read_text(encoding="utf-8")
+    label = svg.stem.replace("-", " ")
+    element = text[text.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{html.escape(label)}"', 1)
+    return {"svg": Markup(element), "name": svg.name, "label": label}

@@ -1,0 +1,97 @@
+"""Studies: many seeds of several agents in several worlds, kept in a directory, judged and exported."""
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pv
+import pyarrow.parquet as pq
+
+from backcast.errors import InputError
+from backcast.files import atomic_path
+from backcast.studies.spec import Study, check_study, nearest, read_study
+from backcast.studies.store import Results, Store
+
+PAPER = ("fan-levels", "fan-ratios", "frames", "stochasticity")
+
+SCHEMA = pa.schema(
+    [
+        ("study", pa.string()),
+        ("world", pa.string()),
+        ("agent", pa.string()),
+        ("seed", pa.int64()),
+        ("episode", pa.int32()),
+        ("metric", pa.string()),
+        ("value", pa.float64()),
+    ]
+)
+
+
+def paper_study(name: str) -> Study:
+    """One of the paper's studies."""
+    if name not in PAPER:
+        raise InputError(f"study: {name!r} given, expected some of {', '.join(PAPER)}{nearest(name, PAPER)}")
+    with resources.as_file(resources.files("backcast.studies") / "paper" / f"{name}.toml") as path:
+        return read_study(path)
+
+
+def results(directory: str | Path) -> list[Results]:
+    """The results of every study in a directory."""
+    store = Store(directory)
+    records = store.records()
+    found = [Results(store, study, records) for study in store.studies()]
+    return [result for result in found if result.seeds > 0]
+
+
+def export(directory: str | Path, target: str | Path) -> int:
+    """Write the long table of all studies in a directory to a .csv or .parquet file; the number of rows."""
+    target = Path(target)
+    if target.suffix not in (".csv", ".parquet"):
+        raise InputError(f"--to: {target} given, expected a file that ends in .csv or .parquet")
+    if not target.parent.is_dir():
+        raise InputError(f"--to: there is no directory {target.parent}")
+    rows = 0
+    with atomic_path(target) as part:
+        writer: Any = (
+            pv.CSVWriter(part, SCHEMA)
+            if target.suffix == ".csv"
+            else pq.ParquetWriter(part, SCHEMA, compression="zstd")
+        )
+        with writer:
+            for result in results(directory):
+                for table in result.long_tables():
+                    writer.write_table(table)
+                    rows += len(table)
+    return rows
+
+
+def load(directory: str | Path, pandas: bool = False) -> Any:
+    """The long table of all studies in a directory: study, world, agent, seed, episode, metric, value.
+
+    Args:
+        directory: where `backcast reproduce` or `backcast sweep` put their results.
+        pandas: give a pandas DataFrame (if pandas is installed) instead of a pyarrow Table.
+    """
+    pieces = [table for result in results(directory) for table in result.long_tables()]
+    table = pa.concat_tables(pieces) if pieces else SCHEMA.empty_table()
+    if not pandas:
+        return table
+    try:
+        return table.to_pandas()
+    except ImportError as error:
+        raise InputError("pandas: it is not installed; pip install pandas, or use the pyarrow table") from error
+
+
+__all__ = [
+    "PAPER",
+    "Results",
+    "Store",
+    "Study",
+    "check_study",
+    "export",
+    "load",
+    "paper_study",
+    "read_study",
+    "results",
+]

@@ -1,0 +1,234 @@
+"""What a study is: worlds, agents, episodes, seeds, plots and claims, read from a small TOML file.
+
+    title = "Fan-in and fan-out"
+    episodes = 4000
+    seeds = 20
+    plots = ["error-curves"]
+
+    [[worlds]]
+    kind = "chain"
+    levels = [500, 50, 5]
+
+    [[agents]]
+    kind = "backward"
+
+Every agent lives in every world. A world may have `episodes` of its own and `settings` that replace those of the agents
+in it; `[grid]` lists values of agent settings of which every combination is run.
+"""
+
+import difflib
+import itertools
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from backcast.agents import Agent, agent
+from backcast.errors import InputError
+from backcast.kinds import KINDS
+from backcast.worlds import World, chain, from_gymnasium, maze
+
+PLOT_NAMES = ("error-curves", "error-by-ratio", "reward-over-steps", "steps-per-episode")
+METRICS = ("rmsve", "rmsve_inner", "steps", "reward")
+Rate = float | tuple[float, ...]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Settings(_Strict):
+    """What can be set about an agent besides its kind; None: as `backcast.agent` has it."""
+
+    alpha: Rate | None = None
+    alpha_model: Rate | None = None
+    alpha_plan: Rate | None = None
+    epsilon: Rate | None = None
+    schedule: Literal["linear", "constant"] | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Only what was set."""
+        names = Settings.model_fields
+        return {name: value for name, value in self.model_dump().items() if value is not None and name in names}
+
+
+class AgentSpec(Settings):
+    """An agent of a study: the arguments of `backcast.agent`."""
+
+    kind: str
+    frame: Literal["previous", "current"] | None = None
+    learn: bool = True
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str) -> str:
+        if kind not in KINDS:
+            raise ValueError(f"expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
+        return kind
+
+    def build(self, settings: dict[str, Any]) -> Agent:
+        """The agent, with `settings` in place of its own."""
+        return agent(self.kind, frame=self.frame, learn=self.learn, **{**self.given(), **settings})
+
+
+class WorldSpec(_Strict):
+    """A world of a study: the arguments of `backcast.worlds.chain` or `maze`, or the id of a Gymnasium environment."""
+
+    kind: Literal["chain", "maze", "gymnasium"]
+    levels: tuple[int, ...] | None = None
+    seed: int | None = None
+    text: str | None = None
+    slip: float | None = None
+    reward_probability: float | None = None
+    id: str | None = None
+    discount: float | None = None
+    max_steps: int | None = None
+    episodes: int | None = Field(default=None, ge=1)
+    settings: Settings = Settings()
+
+    @model_validator(mode="after")
+    def _keys_fit_the_kind(self) -> "WorldSpec":
+        allowed = {"chain": ("levels", "seed"), "maze": ("text", "slip", "reward_probability"), "gymnasium": ("id",)}
+        common = ("kind", "discount", "max_steps", "episodes", "settings")
+        for name in set(self.identity()) - set(allowed[self.kind]) - set(common):
+            raise ValueError(f"{name} does not belong to a {self.kind}; its keys are {', '.join(allowed[self.kind])}")
+        if self.kind == "gymnasium" and self.id is None:
+            raise ValueError("a gymnasium world needs an id, such as 'FrozenLake-v1'")
+        return self
+
+    def build(self) -> World:
+        """The world; a chain without a seed is drawn anew for every seed of the study."""
+        given = self.identity()
+        given.pop("kind")
+        if self.kind == "chain":
+            limit = given.pop("max_steps", None)
+            if limit is not None:
+                raise InputError("max_steps: a chain ends by itself; leave max_steps out")
+            return chain(**{"levels": (500, 50, 5), "seed": None, **given})
+        if self.kind == "maze":
+            return maze(**given)
+        import gymnasium
+
+        limit = given.pop("max_steps", None)
+        return from_gymnasium(gymnasium.make(given.pop("id"), max_episode_steps=limit), **given)
+
+    def identity(self) -> dict[str, Any]:
+        """What determines the world itself."""
+        return self.model_dump(exclude={"episodes", "settings"}, exclude_none=True)
+
+
+class Study(_Strict):
+    """A study, checked."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    title: str = ""
+    episodes: int = Field(ge=1)
+    seeds: int = Field(default=20, ge=1)
+    worlds: list[WorldSpec] = Field(min_length=1)
+    agents: list[AgentSpec] = Field(min_length=1)
+    grid: dict[str, list[Rate]] = {}
+    plots: list[str] = []
+    claims: list[int] = []
+
+    @field_validator("plots")
+    @classmethod
+    def _known_plots(cls, plots: list[str]) -> list[str]:
+        for plot in plots:
+            if plot not in PLOT_NAMES:
+                raise ValueError(
+                    f"{plot!r} is no plot; expected some of {', '.join(PLOT_NAMES)}{nearest(plot, PLOT_NAMES)}"
+                )
+        return plots
+
+    @field_validator("grid")
+    @classmethod
+    def _known_grid(cls, grid: dict[str, list[Rate]]) -> dict[str, list[Rate]]:
+        names = [name for name in Settings.model_fields if name != "schedule"]
+        for name, values in grid.items():
+            if name not in names:
+                raise ValueError(f"{name!r} is no setting; expected some of {', '.join(names)}{nearest(name, names)}")
+            if not values:
+                raise ValueError(f"{name} has no values")
+        return grid
+
+    def points(self) -> list[dict[str, Any]]:
+        """Every combination of the grid's values; one empty one if there is no grid."""
+        return [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+
+    def runs(self) -> list["Cell"]:
+        """Every agent in every world, in the order of the file."""
+        cells = []
+        for world in self.worlds:
+            for chosen in self.agents:
+                for point in self.points():
+                    built = chosen.build({**world.settings.given(), **point})
+                    label = built.name + "".join(f",{name}={value:g}" for name, value in point.items())
+                    cells.append(Cell(world, built, label, world.episodes or self.episodes))
+        return cells
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One agent in one world: what a number of seeds is run of."""
+
+    world: WorldSpec
+    agent: Agent
+    label: str
+    episodes: int
+
+    def identity(self) -> dict[str, Any]:
+        """Everything but the seeds that determines the numbers."""
+        return {"world": self.world.identity(), "agent": vars(self.agent), "episodes": self.episodes}
+
+
+def nearest(word: str, words: Any) -> str:
+    """A hint for a word that is almost one of the words; empty if none is near."""
+    close = difflib.get_close_matches(str(word), list(words), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def read_study(path: str | Path) -> Study:
+    """A study from a TOML file; its name is that of the file unless it says otherwise."""
+    path = Path(path)
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid TOML ({error})") from error
+    return check_study({"name": path.stem, **given}, str(path))
+
+
+def check_study(given: dict[str, Any], source: str) -> Study:
+    """A study from plain data; an error names the source, the key, what was given and what is allowed."""
+    try:
+        study = Study.model_validate(given)
+    except ValidationError as error:
+        raise InputError("\n".join(f"{source}: {_sentence(e, given)}" for e in error.errors())) from None
+    try:
+        study.runs()
+        for world in study.worlds:
+            world.build()
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    return study
+
+
+def _sentence(error: Any, given: dict[str, Any]) -> str:
+    """One pydantic error in our words."""
+    key = ".".join(str(part) for part in error["loc"]) or "the study"
+    if error["type"] == "extra_forbidden":
+        owners: dict[str, type[BaseModel]] = {"worlds": WorldSpec, "agents": AgentSpec}
+        owner = Settings if "settings" in error["loc"] else owners.get(str(error["loc"][0]), Study)
+        fields = owner.model_fields
+        return f"{key}: no such key; allowed are {', '.join(fields)}{nearest(error['loc'][-1], fields)}"
+    if error["type"] == "missing":
+        return f"{key}: missing"
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "literal_error":
+        message += nearest(error["input"], error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
+    shown = json.dumps(error["input"], default=str)
+    return f"{key}: {shown if len(shown) < 80 else shown[:77] + '...'} given, {message[0].lower() + message[1:]}"

@@ -1,0 +1,456 @@
+"""Statistics: by hand, against scipy, and as properties of random data."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from backcast.errors import InputError
+from backcast.studies import statistics
+from backcast.studies.statistics import (
+    Interval,
+    align_by_episode,
+    align_by_steps,
+    bootstrap,
+    cumulative_on_grid,
+    iqm,
+    mean_and_error,
+    normalised,
+    paired_difference,
+    probability_of_improvement,
+    seeds_needed,
+    stratified_bootstrap,
+)
+
+NAN = np.nan
+numbers = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=25).map(np.array)
+scales = st.floats(0.01, 100)
+shifts = st.floats(-1e3, 1e3)
+seeds = st.integers(0, 2**32)
+
+
+def ends(interval):
+    return np.array([interval.estimate, interval.low, interval.high])
+
+
+# Intervals
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        (Interval(3.214, 2.9, 3.553, 20), "3.21 [2.90, 3.55]"),
+        (Interval(321.4, 290, 355.3, 20), "321 [290, 355]"),
+        (Interval(0.00123, -0.0011, 0.0036, 20), "0.0012 [-0.0011, 0.0036]"),
+        (Interval(1.0, 1.0, 1.0, 3), "1 [1, 1]"),
+        (Interval(3.21, NAN, NAN, 1), "3.21 [nan, nan]"),
+        (Interval(0.0, -1e-300, 1e-300, 2), "0.000000000000000 [-0.000000000000000, 0.000000000000000]"),
+    ],
+)
+def test_an_interval_prints_the_digits_that_matter(interval, text):
+    assert str(interval) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "excludes"), [(1, 2, True), (-2, -1, True), (-1, 1, False), (0, 1, False), (NAN, NAN, False)]
+)
+def test_an_interval_excludes_zero(low, high, excludes):
+    assert Interval(1.5, low, high, 5).excludes_zero is excludes
+
+
+# Mean and standard error
+
+
+def test_mean_and_error_by_hand():
+    """1, 2, 3, 6: mean 3, squares 4 + 1 + 0 + 9 = 14, sd² = 14/3, error √(14/12)."""
+    assert mean_and_error([1, 2, 3, 6]) == pytest.approx((3, np.sqrt(14 / 12)))
+
+
+def test_mean_and_error_of_one_value_is_not_known():
+    mean, error = mean_and_error([[4.0, 5.0]])
+    assert mean.tolist() == [4, 5]
+    assert np.isnan(error).all()
+
+
+def test_mean_and_error_of_what_is_there():
+    mean, error = mean_and_error([[1, 5, NAN], [3, NAN, NAN]], ragged=True)
+    np.testing.assert_allclose(mean, [2, 5, NAN])
+    np.testing.assert_allclose(error, [1, NAN, NAN])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_mean_and_error_is_that_of_scipy(axis):
+    x = np.random.default_rng(0).normal(3, 2, size=(7, 5))
+    mean, error = mean_and_error(x, axis)
+    np.testing.assert_allclose(mean, x.mean(axis))
+    np.testing.assert_allclose(error, stats.sem(x, axis))
+
+
+@given(numbers, scales, shifts)
+def test_mean_and_error_follow_shift_and_scale(x, scale, shift):
+    mean, error = mean_and_error(x)
+    np.testing.assert_allclose(mean_and_error(shift - scale * x), (shift - scale * mean, scale * error), atol=1e-7)
+
+
+# The interquartile mean
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([7], 7),
+        ([1, 3], 2),
+        ([100, 1, 4], (1 + 4 * 4 + 100) / 6),
+        ([9, 1, -50, 4], 2.5),
+        ([0, 1, 2, 3, 100], (0.75 * 1 + 2 + 0.75 * 3) / 2.5),
+        ([0, 1, 2, 4, 5, 100], (0.5 * 1 + 2 + 4 + 0.5 * 5) / 3),
+    ],
+)
+def test_iqm_by_hand(values, expected):
+    assert iqm(values) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_iqm_is_the_trimmed_mean_where_4_divides_n(axis):
+    x = np.random.default_rng(0).standard_cauchy(size=(4, 8, 12))
+    np.testing.assert_allclose(iqm(x, axis), stats.trim_mean(x, 0.25, axis=axis))
+
+
+@given(numbers, st.integers(1, 4))
+def test_iqm_does_not_change_when_every_value_comes_k_times(x, k):
+    """Which pins the weights at the edges for every n: of 4 copies, scipy trims whole values."""
+    assert iqm(np.repeat(x, k)) == pytest.approx(iqm(x), abs=1e-9)
+    assert iqm(x) == pytest.approx(stats.trim_mean(np.repeat(x, 4), 0.25), abs=1e-9)
+
+
+# Bootstrap
+
+
+def test_bootstrap_by_hand():
+    """Two seeds 0 and 1: the means are 0, ½, 1 with chances ¼, ½, ¼, so all but the middle half is at the ends."""
+    assert bootstrap([0, 1], seed=0) == Interval(0.5, 0, 1, n=2, level=0.95)
+    assert bootstrap([0, 1], seed=0, level=0.4) == Interval(0.5, 0.5, 0.5, n=2, level=0.4)
+    assert bootstrap([2, 2, 2], seed=0) == Interval(2, 2, 2, n=3)
+
+
+def test_bootstrap_has_the_quantiles_of_the_binomial():
+    """Of 20 seeds 10 win: the resampled number of wins is binomial, and discrete quantiles are met exactly."""
+    interval = bootstrap([0, 1] * 10, seed=1, level=0.9)
+    assert (interval.low, interval.high) == tuple(stats.binom(20, 0.5).ppf([0.05, 0.95]) / 20)
+
+
+@pytest.mark.parametrize("statistic", [np.mean, np.median, iqm])
+def test_bootstrap_agrees_with_scipy(statistic):
+    """Two simulations of R = 20,000: each end has the standard error √(p(1 − p)/R) / density, from the resamples."""
+    x = np.random.default_rng(3).normal(size=30)
+    ours = bootstrap(x, statistic, seed=0, resamples=20_000, level=0.9)
+    theirs = stats.bootstrap(
+        (x,), statistic, n_resamples=20_000, confidence_level=0.9, method="percentile", rng=1, batch=2_000
+    )
+    slack = np.sqrt(0.05 * 0.95 / 20_000)
+    near = np.quantile(theirs.bootstrap_distribution, [0.05 - 5 * slack, 0.05 + 5 * slack])
+    far = np.quantile(theirs.bootstrap_distribution, [0.95 - 5 * slack, 0.95 + 5 * slack])
+    assert near[0] <= ours.low <= near[1]
+    assert far[0] <= ours.high <= far[1]
+
+
+def test_one_seed_has_no_interval():
+    for interval in (
+        bootstrap([3], seed=0),
+        stratified_bootstrap([[3], [3, 3]], seed=0),
+        probability_of_improvement([1, 1], [2], better="lower", paired=False, seed=0),
+    ):
+        assert np.isnan([interval.low, interval.high]).all()
+        assert not interval.excludes_zero
+
+
+@settings(max_examples=25)
+@given(numbers, numbers, seeds)
+def test_intervals_repeat_themselves_whatever_fits_into_memory(x, y, seed):
+    def intervals(resamples):
+        unpaired = dict(better="lower", paired=False, seed=seed, resamples=resamples)
+        return repr(
+            [
+                bootstrap(x, seed=seed, resamples=resamples),
+                stratified_bootstrap([x, y], iqm, seed=seed, resamples=resamples),
+                probability_of_improvement(x, y, **unpaired),
+            ]
+        )
+
+    at_once = intervals(200)
+    assert intervals(200.0) == at_once
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statistics, "_NUMBERS_AT_ONCE", 64)
+        assert intervals(200) == at_once
+
+
+def test_another_seed_is_another_interval():
+    x = np.random.default_rng(0).normal(size=20)
+    assert bootstrap(x, seed=0) != bootstrap(x, seed=1)
+
+
+@settings(max_examples=25)
+@given(numbers, scales, shifts, seeds)
+def test_bootstrap_follows_shift_and_scale(x, scale, shift, seed):
+    plain = ends(bootstrap(x, seed=seed, resamples=300))
+    moved = ends(bootstrap(shift + scale * x, seed=seed, resamples=300))
+    np.testing.assert_allclose(moved, shift + scale * plain, atol=1e-7)
+
+
+@settings(max_examples=25)
+@given(numbers, seeds)
+def test_the_interval_contains_the_mean_and_grows_with_its_level(x, seed):
+    narrow = bootstrap(x, seed=seed, resamples=1000, level=0.8)
+    wide = bootstrap(x, seed=seed, resamples=1000, level=0.99)
+    assert wide.low <= narrow.low <= narrow.high <= wide.high
+    assert wide.low - 1e-9 <= wide.estimate <= wide.high + 1e-9
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_should():
+    """600 samples of 25 normal numbers. The percentile interval is mean ± z sd √((n−1)/n²), nearly: with t it covers
+    P(|t₂₄| < z √(24/25))."""
+    rng = np.random.default_rng(12)
+    intervals = [bootstrap(rng.normal(2, 3, size=25), seed=i, resamples=1000) for i in range(600)]
+    covered = np.mean([interval.low <= 2 <= interval.high for interval in intervals])
+    expected = 1 - 2 * stats.t(24).sf(stats.norm.ppf(0.975) * np.sqrt(24 / 25))
+    assert 0.92 < expected < 0.95
+    assert covered == pytest.approx(expected, abs=3 * np.sqrt(expected * (1 - expected) / 600))
+
+
+# Strata
+
+
+def test_strata_count_the_same_whatever_their_size():
+    interval = stratified_bootstrap([[0, 0, 0, 0], [6, 6]], seed=0)
+    assert interval == Interval(3, 3, 3, n=6)
+
+
+def test_strata_are_not_mixed():
+    """Within each world the seeds hardly differ; mixing the worlds would make the interval about 10 wide."""
+    interval = stratified_bootstrap([[0, 1, 0, 1], [10, 11, 10, 11]], seed=0)
+    assert interval.estimate == 5.5
+    assert 5 <= interval.low < 5.5 < interval.high <= 6
+
+
+def test_the_variance_of_strata_adds_up():
+    """sd² of the mean over G strata is Σ_g var_g / n_g / G²; the 68.27 % interval is ± one of it."""
+    rng = np.random.default_rng(5)
+    groups = [rng.normal(size=200), rng.normal(7, 3, size=100), rng.normal(-1, 0.5, size=400)]
+    interval = stratified_bootstrap(groups, seed=0, level=0.6827)
+    expected = np.sqrt(sum(g.var() / g.size for g in groups)) / 3
+    assert (interval.high - interval.low) / 2 == pytest.approx(expected, rel=0.04)
+
+
+@settings(max_examples=20)
+@given(numbers, seeds)
+def test_one_stratum_is_the_plain_bootstrap(x, seed):
+    assert stratified_bootstrap([x], iqm, seed=seed, resamples=100) == bootstrap(x, iqm, seed=seed, resamples=100)
+
+
+# Two agents
+
+
+def test_paired_difference_by_hand():
+    assert paired_difference([5, 7, 100], [3, 5, 98], seed=0) == Interval(2, 2, 2, n=3)
+    assert paired_difference([1, 2, 9], [0, 0, 0], np.median, seed=0).estimate == 2
+
+
+@settings(max_examples=25)
+@given(seeds, st.integers(10, 40), st.floats(0.5, 5))
+def test_pairing_narrows_the_interval_when_seeds_matter_to_both(seed, n, common):
+    """a and b share the seed's luck, which a − b is rid of, unless b is in another order."""
+    rng = np.random.default_rng(seed)
+    luck, noise = rng.normal(size=n), rng.normal(size=(2, n))
+    luck, noise = luck / luck.std(), 0.1 * noise / noise.std()
+    a, b = common * luck + noise[0], common * luck + noise[1]
+    paired = paired_difference(a, b, seed=seed, resamples=1000)
+    unpaired = paired_difference(a, np.roll(b, 1), seed=seed, resamples=1000)
+    expected = np.std(a - b) / np.std(a - np.roll(b, 1))
+    assert (paired.high - paired.low) / (unpaired.high - unpaired.low) == pytest.approx(expected, rel=0.25)
+    assert paired.estimate == pytest.approx(unpaired.estimate)
+
+
+def test_probability_of_improvement_by_hand():
+    """Seed by seed, lower: win, tie, loss, win. Of all pairs, 1 is below 2, 2, 4 and ties with 1, and so on."""
+    a, b = [1, 2, 5, 2], [2, 2, 1, 4]
+    assert probability_of_improvement(a, b, better="lower", seed=0).estimate == 2.5 / 4
+    assert probability_of_improvement(a, b, better="higher", seed=0).estimate == 1.5 / 4
+    wins = (3 + 1 / 2) + (1 + 2 / 2) + 0 + (1 + 2 / 2)
+    unpaired = probability_of_improvement(a, b, better="lower", paired=False, seed=0)
+    assert (unpaired.estimate, unpaired.n) == (wins / 16, 8)
+    sure = probability_of_improvement([1, 2, 3], [4, 5], better="lower", paired=False, seed=0)
+    assert sure == Interval(1, 1, 1, n=5)
+
+
+@given(numbers, numbers)
+def test_unpaired_probability_of_improvement_is_mann_whitney(a, b):
+    a, b = np.round(a, -2), np.round(b, -2)  # with ties
+    u = stats.mannwhitneyu(a, b, method="asymptotic").statistic if np.ptp(np.r_[a, b]) else a.size * b.size / 2
+    higher = probability_of_improvement(a, b, better="higher", paired=False, seed=0, resamples=1)
+    lower = probability_of_improvement(a, b, better="lower", paired=False, seed=0, resamples=1)
+    assert higher.estimate == pytest.approx(u / (a.size * b.size))
+    assert higher.estimate + lower.estimate == pytest.approx(1)
+
+
+def test_the_unpaired_interval_agrees_with_scipy():
+    rng = np.random.default_rng(8)
+    a, b = rng.normal(size=15), rng.normal(0.5, size=25)
+
+    def chance(x, y):
+        return np.mean(x[:, None] < y[None, :])
+
+    ours = probability_of_improvement(a, b, better="lower", paired=False, seed=0)
+    theirs = stats.bootstrap((a, b), chance, n_resamples=10_000, method="percentile", vectorized=False, rng=1)
+    assert ours.estimate == chance(a, b)
+    np.testing.assert_allclose([ours.low, ours.high], theirs.confidence_interval, atol=0.02)
+
+
+# How many seeds
+
+
+def test_seeds_needed_by_hand():
+    """0, 2: mean 1, sd √2, so z² · 2 = 7.68; with 0, 4 the same ratio; with 1, 3 mean 2, z² / 2 = 1.92."""
+    assert seeds_needed([0, 2]) == 8
+    assert seeds_needed([0, -4]) == 8
+    assert seeds_needed([1, 3]) == 2
+    assert seeds_needed([0, 2], level=0.99) == 14  # 2.5758² · 2 = 13.27
+    assert seeds_needed([5, 5, 5]) == 2
+    assert seeds_needed([-1, 1]) is None
+    assert seeds_needed([0, 0]) is None
+    assert seeds_needed([-1, 1, 5e-324]) is None
+
+
+def test_with_the_seeds_needed_the_interval_begins_at_zero():
+    """Copies of the data keep mean and spread; 400 of them are the 384 needed, nearly."""
+    x = 0.4 + 4 * stats.norm.ppf((np.arange(40) + 0.5) / 40)
+    assert seeds_needed(x) == pytest.approx(384, rel=0.05)
+    interval = bootstrap(np.tile(x, 10), seed=0)
+    assert abs(interval.low) < 0.1 * interval.estimate
+
+
+# Curves
+
+
+def test_align_by_episode():
+    np.testing.assert_array_equal(
+        align_by_episode([[1, 2, 3], [4], np.array([5, 6])]), [[1, 2, 3], [4, NAN, NAN], [5, 6, NAN]]
+    )
+
+
+def test_align_by_steps():
+    grid = [0, 1, 2, 3, 4, 5]
+    positions, values = [[1, 3, 4], [0, 5]], [[10, 20, 0], [0, 1]]
+    np.testing.assert_allclose(align_by_steps(positions, values, grid), [[NAN, 10, 10, 20, 0, NAN], [0, 0, 0, 0, 0, 1]])
+    np.testing.assert_allclose(
+        align_by_steps(positions, values, grid, between="linear"),
+        [[NAN, 10, 15, 20, 0, NAN], [0, 0.2, 0.4, 0.6, 0.8, 1]],
+    )
+
+
+def test_cumulative_on_grid():
+    """Runs end after 3 and 6, and after 2 and 4 steps: read at 0 … 4."""
+    grid, rewards = cumulative_on_grid([[3, 3], [2, 2]], [[1, 5], [-1, 10]], points=5)
+    assert grid.tolist() == [0, 1, 2, 3, 4]
+    assert rewards.tolist() == [[0, 0, 0, 1, 1], [0, 0, -1, -1, 9]]
+    assert cumulative_on_grid([[4]], [[1]], points=4)[0].tolist() == [0, 1, 3, 4]
+
+
+@given(st.integers(0, 1000), st.integers(2, 400))
+def test_cumulative_on_grid_counts_finished_episodes(seed, points):
+    """With a reward of 1 for each episode; also where an even spacing would round to just before an episode's end."""
+    steps = np.random.default_rng(seed).integers(1, 9, size=(3, 6))
+    grid, finished = cumulative_on_grid(steps, np.ones((3, 6)), points)
+    assert (grid[0], grid[-1], grid.size) == (0, steps.sum(axis=1).min(), points)
+    np.testing.assert_array_equal(finished, (steps.cumsum(axis=1)[:, :, None] <= grid).sum(axis=1))
+
+
+def test_normalised():
+    assert normalised({"q": 10, "forward": 30, "backward": 15}) == {"q": 0, "forward": 1, "backward": 0.25}
+    assert normalised({"q": 3, "forward": 3}) == {"q": 0, "forward": 0}
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mean_and_error([1, NAN]), "values: entry 1 is nan; every entry must be finite"),
+        (lambda: mean_and_error([1, np.inf, NAN], ragged=True), "values: entry 1 is inf; every entry must be finite"),
+        (lambda: mean_and_error(3), "values: shape () given, expected at least one value along axis 0"),
+        (lambda: mean_and_error(["a"]), "values: expected an array of numbers (<U1 given)"),
+        (lambda: iqm([[1, 2]], axis=2), "values: shape (1, 2) given, expected at least one value along axis 2"),
+        (lambda: iqm(np.ones((0, 3))), "values: shape (0, 3) given, expected at least one value along axis 0"),
+        (lambda: iqm([[1, NAN]]), "values: entry (0, 1) is nan; every entry must be finite"),
+        (lambda: bootstrap([], seed=0), "values: shape (0,) given, expected (n,), at least one number"),
+        (lambda: bootstrap([[1, 2]], seed=0), "values: shape (1, 2) given, expected (n,), at least one number"),
+        (lambda: bootstrap([1, NAN], seed=0), "values: entry 1 is nan; every entry must be finite"),
+        (lambda: bootstrap([1, 2], seed=-1), "seed: -1 given, expected a whole number, 0 or more"),
+        (lambda: bootstrap([1, 2], seed=0, resamples=0), "resamples: 0 given, expected a whole number, 1 or more"),
+        (lambda: bootstrap([1, 2], seed=0, level=95), "level: 95 given, expected a number above 0 and below 1"),
+        (
+            lambda: stratified_bootstrap([], seed=0),
+            "groups: none given, expected one array of numbers per stratum, at least one",
+        ),
+        (
+            lambda: stratified_bootstrap([[1], []], seed=0),
+            "groups[1]: shape (0,) given, expected (n,), at least one number",
+        ),
+        (lambda: paired_difference([1, 2], [1], seed=0), "b: 1 numbers given, expected 2, one for each of a"),
+        (
+            lambda: probability_of_improvement([1], [1, 2], better="lower", seed=0),
+            "b: 2 numbers given, expected 1, one for each of a",
+        ),
+        (
+            lambda: probability_of_improvement([1], [1], better="smaller", seed=0),
+            "better: 'smaller' given, expected one of lower, higher",
+        ),
+        (lambda: seeds_needed([1]), "differences: 1 value given, expected at least 2; one has no spread"),
+        (lambda: seeds_needed([1, 2], level=0), "level: 0 given, expected a number above 0 and below 1"),
+        (lambda: align_by_episode([]), "curves: none given, expected one array of numbers per run, at least one"),
+        (lambda: align_by_episode([[1], [NAN]]), "curves[1]: entry 0 is nan; every entry must be finite"),
+        (
+            lambda: align_by_steps([[1]], [[1]], [1], between="cubic"),
+            "between: 'cubic' given, expected one of step, linear",
+        ),
+        (
+            lambda: align_by_steps([[1], [2]], [[1]], [1]),
+            "values: 1 runs given, 2 of positions; expected as many, not 0",
+        ),
+        (lambda: align_by_steps([], [], [1]), "values: 0 runs given, 0 of positions; expected as many, not 0"),
+        (
+            lambda: align_by_steps([[1, 2]], [[1]], [1]),
+            "values[0]: 1 numbers given, expected 2, one for each of positions[0]",
+        ),
+        (
+            lambda: align_by_steps([[1, 1]], [[1, 2]], [1]),
+            "positions[0]: they do not increase; each must be larger than the one before",
+        ),
+        (
+            lambda: cumulative_on_grid([1, 2], [1, 2], 3),
+            "steps: shape (2,) given, expected (n, E), E episodes of n runs, at least one",
+        ),
+        (
+            lambda: cumulative_on_grid([[1]], [[1, 2]], 3),
+            "reward: shape (1, 2) given, expected (1, 1), as that of steps",
+        ),
+        (
+            lambda: cumulative_on_grid([[2, 0]], [[1, 2]], 3),
+            "steps: 0 given, expected whole numbers, 1 or more in each episode",
+        ),
+        (
+            lambda: cumulative_on_grid([[1.5]], [[1]], 3),
+            "steps: 1.5 given, expected whole numbers, 1 or more in each episode",
+        ),
+        (lambda: cumulative_on_grid([[1]], [[NAN]], 3), "reward: entry (0, 0) is nan; every entry must be finite"),
+        (lambda: cumulative_on_grid([[NAN]], [[1]], 3), "steps: entry (0, 0) is nan; every entry must be finite"),
+        (lambda: cumulative_on_grid([[1]], [[1]], 1), "points: 1 given, expected a whole number, 2 or more"),
+        (lambda: normalised({}), "values: shape (0,) given, expected (n,), at least one number"),
+        (lambda: normalised({"q": NAN}), "values: entry 0 is nan; every entry must be finite"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(InputError) as refused:
+        call()
+    assert str(refused.value) == message
