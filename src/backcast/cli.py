@@ -4,7 +4,7 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -120,10 +120,13 @@ def _run_studies(
     store = Store(out, create=True)
     for path in store.foreign_files():
         print(f"backcast: {path} is not a file of Backcast's and is left alone", file=sys.stderr)
-    for study in studies:
-        with watching(study.name, quiet, as_json) as watch:
-            run_study(store, study, seeds, workers, watch)
-    page = write_report(out)
+    try:
+        for study in studies:
+            with watching(study.name, quiet, as_json) as watch:
+                run_study(store, study, seeds, workers, watch)
+        page = write_report(out)
+    except KeyboardInterrupt:
+        _stop(130, f"stopped; what is finished is kept in {out}, and the same command goes on from there")
     if not quiet:
         _print_claims(out, [study.name for study in studies], as_json)
         print(json.dumps({"report": str(page)}) if as_json else f"\nreport: {page}")
@@ -234,7 +237,7 @@ def main() -> None:
     except InputError as error:
         _stop(2, str(error))
     except (KeyboardInterrupt, typer.Abort):
-        _stop(130, "stopped; what is finished is kept, and the same command goes on from there")
+        _stop(130, "stopped")
     except BrokenPipeError:
         sys.stderr.close()
         raise SystemExit(1) from None
@@ -244,6 +247,6 @@ def main() -> None:
         raise SystemExit(code or 0)
 
 
-def _stop(code: int, sentence: str) -> None:
+def _stop(code: int, sentence: str) -> NoReturn:
     print(f"backcast: {sentence}", file=sys.stderr)
     raise SystemExit(code) from None

@@ -48,7 +48,8 @@ def error_curves(results: Results) -> Figure:
         style.thumbnail(column[0], world)
         style.caption(column[0], style.world_title(world), y="RMSVE, all states")
         style.caption(column[1], x="episode", y="RMSVE, non-terminal states")
-    return style.finish(figure, f"{_over(results)}; pure: planning without learning")
+    pure = any(style.is_pure(agent) for world in results.worlds for agent in results.agents(world))
+    return style.finish(figure, _over(results) + ("; pure: planning without learning" if pure else ""))
 
 
 def error_by_ratio(results: Results) -> Figure:
@@ -114,7 +115,9 @@ def _modes(agents: Sequence[str]) -> dict[str, list[str]]:
     """Agents that learn (and plan) and those that only plan, if any do; TD and Q-learning are the measure of both."""
     learning = [agent for agent in agents if not style.is_pure(agent)]
     pure = [agent for agent in agents if style.is_pure(agent) or not style.plans(agent)]
-    return {"Learning and planning": learning, "Pure planning": pure} if {*pure} - {*learning} else {"": learning}
+    if not any(map(style.is_pure, pure)):
+        return {"": learning}
+    return ({"Learning and planning": learning} if learning else {}) | {"Pure planning": pure}
 
 
 def _panes(results: Results, x: str, y: str) -> tuple[Figure, list[tuple[Axes, str, list[str]]]]:

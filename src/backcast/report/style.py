@@ -18,7 +18,7 @@ from backcast.arrays import Vector
 from backcast.worlds.maze import PAPER_MAZE
 
 INK, MUTED, FAINT = "#22303c", "#64717c", "#e4e9ed"
-FORWARD, BACKWARD = "#0072b2", "#d55e00"  # these and those below are Okabe and Ito's, safe for the colour-blind
+FORWARD, BACKWARD = "#0072b2", "#d55e00"  # all colours but grey are Okabe and Ito's, safe for the colour-blind
 COLOURS = {
     "td": "#4d4d4d",
     "q": "#4d4d4d",
@@ -31,7 +31,8 @@ READABLE = {"#56b4e9": FORWARD, "#e69f00": BACKWARD}  # words in a light hue are
 OTHERS = ("#009e73", "#cc79a7")
 DASHED, DOTTED = (0, (4, 1.4)), (0, (1.3, 1.1))
 NAMES = {"td": "TD", "q": "Q-learning"}
-BESIDE_TITLE = (1.05, 1.03, 0.26, 0.24)  # left, bottom, width and height in fractions of the panel
+SYMBOLS = {"alpha": "α", "alpha_model": "αₘ", "alpha_plan": "αₚ", "epsilon": "ε"}
+BESIDE_TITLE = (1.05, 1.03, 0.26, 0.22)  # left, bottom, width and height in fractions of the panel
 SMALL, MEDIUM, LARGE = 10.0, 12.0, 14.0
 
 
@@ -80,7 +81,13 @@ def agent_label(agent: str, among: Sequence[str]) -> str:
     words += {"previous": " from s", "current": " from s′"}.get(frame, "")
     mixed = any(plans(other) and not is_pure(other) for other in among)
     words += " (pure)" if is_pure(agent) and mixed else ""
-    return ", ".join([words, *agent.split(",")[1:]])
+    return ", ".join([words, *map(_setting, agent.split(",")[1:])])
+
+
+def _setting(given: str) -> str:
+    """`alpha=0.5` as α = 0.5, which is shorter."""
+    name, _, value = given.partition("=")
+    return f"{SYMBOLS.get(name, name)} = {value}"
 
 
 def levels(world: str) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from backcast.studies.statistics import Interval, bootstrap, seeds_needed
 from backcast.studies.store import Results
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
+FEWEST_SEEDS = 5
 RATIOS = ("chain-500-5", "chain-50-5", "chain-5-5", "chain-5-50", "chain-5-500")
 
 
@@ -35,7 +36,9 @@ class Part:
 
     @property
     def verdict(self) -> str:
-        """What the interval says."""
+        """What the interval says; nothing with so few seeds that a bootstrap means little."""
+        if self.effect.n < FEWEST_SEEDS:
+            return UNDECIDED
         if self.effect.low > 0:
             return SUPPORTED
         return CONTRADICTED if self.effect.high < 0 else UNDECIDED
@@ -111,10 +114,9 @@ def judge(results: Results) -> list[Verdict]:
 
 def _part(name: str, differences: Vector, unit: str) -> Part:
     """A part from one difference per seed; its interval is a bootstrap over seeds, and the same every time."""
-    effect = bootstrap(differences, seed=0)
-    needed = seeds_needed(differences)
-    more = None if needed is None else max(0, needed - len(differences))
-    return Part(name, effect, unit, more)
+    n = len(differences)
+    needed = FEWEST_SEEDS if n < FEWEST_SEEDS else seeds_needed(differences)
+    return Part(name, bootstrap(differences, seed=0), unit, None if needed is None else max(0, needed - n))
 
 
 def _area(results: Results, world: str, agent: str, metric: str = "rmsve") -> Vector:
@@ -127,7 +129,8 @@ def _steps(results: Results, world: str, agent: str) -> Vector:
 
 
 def _planner(direction: str, model: str) -> str:
-    return f"pure:true-{direction}" if model == "true" else direction
+    prefix = {"learned": "", "learned, pure planning": "pure:", "true": "pure:true-"}[model]
+    return prefix + direction
 
 
 def _levels(world: str, worse: str, better: str) -> Callable[[Results], Iterator[Part]]:
@@ -137,21 +140,21 @@ def _levels(world: str, worse: str, better: str) -> Callable[[Results], Iterator
         for model in ("learned", "true"):
             for metric, states in (("rmsve", "all states"), ("rmsve_inner", "non-terminal states")):
                 areas = [_area(results, world, _planner(direction, model), metric) for direction in (worse, better)]
-                yield _part(f"{model} models, {states}: {worse} − {better}", areas[0] - areas[1], "RMSVE")
+                yield _part(f"{model} model, {states}: {worse} − {better}", areas[0] - areas[1], "RMSVE")
 
     return parts
 
 
 def _switches_once(results: Results) -> Iterator[Part]:
     """Backward planning has the advantage at one end and forward planning at the other, with one switch between."""
-    for model in ("learned", "true"):
+    for model in ("learned", "learned, pure planning", "true"):
         for metric, states in (("rmsve", "all states"), ("rmsve_inner", "non-terminal states")):
             gains = [
                 _area(results, world, _planner("forward", model), metric)
                 - _area(results, world, _planner("backward", model), metric)
                 for world in RATIOS
             ]
-            where = f"{model} models, {states}"
+            where = f"{model} model, {states}"
             yield _part(f"{where}: backward ahead at 100:1", gains[0], "RMSVE")
             yield _part(f"{where}: forward ahead at 1:100", -gains[-1], "RMSVE")
             # a second switch would need forward ahead at some ratio and backward ahead again at a later one

@@ -66,8 +66,6 @@ class Store:
                 f"{directory}: no results of Backcast there; make some with: backcast reproduce --out {directory}"
             )
 
-    # studies -------------------------------------------------------------------------------------------------------
-
     def add_study(self, study: Study) -> None:
         """Remember a study, so that reports and exports know what belongs to it."""
         path = self.directory / "studies" / f"{study.name}.json"
@@ -80,8 +78,6 @@ class Store:
         for path in sorted((self.directory / "studies").glob("*.json")):
             found.append(check_study(_read_json(path), str(path)))
         return found
-
-    # units ---------------------------------------------------------------------------------------------------------
 
     def put(self, unit: Unit, runs: Runs, seconds: float) -> None:
         """Keep the results of a unit."""

@@ -1,0 +1,389 @@
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pyarrow.csv as pv
+import pyarrow.parquet as pq
+import pytest
+
+import backcast as bc
+from backcast.studies import PAPER, check_study, export, paper_study, read_study, results
+from backcast.studies.claims import CLAIMS, CONTRADICTED, SUPPORTED, UNDECIDED, Part, Verdict, judge
+from backcast.studies.runner import missing_units, run_study
+from backcast.studies.statistics import Interval
+from backcast.studies.store import Store
+
+TINY = """
+    title = "A small study"
+    episodes = 6
+    seeds = 4
+
+    [[worlds]]
+    kind = "chain"
+    levels = [6, 3, 2]
+
+    [[worlds]]
+    kind = "maze"
+    text = "S.G"
+    episodes = 4
+    settings = { alpha = 0.5 }
+
+    [[agents]]
+    kind = "forward"
+
+    [[agents]]
+    kind = "backward"
+    learn = false
+"""
+
+
+def tiny(tmp_path, text=TINY, name="tiny"):
+    path = tmp_path / f"{name}.toml"
+    path.write_text(textwrap.dedent(text))
+    return read_study(path)
+
+
+def table_bytes(store, tmp_path, name="table"):
+    target = tmp_path / f"{name}.csv"
+    export(store.directory, target)
+    return target.read_bytes()
+
+
+def backcast(*arguments, **options):
+    command = [sys.executable, "-m", "backcast", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+# specifications
+
+
+def test_the_papers_studies_have_the_papers_settings():
+    levels = paper_study("fan-levels")
+    assert [cell.label for cell in levels.runs()[:5]] == [
+        "td", "forward", "backward", "pure:true-forward", "pure:true-backward",
+    ]  # fmt: skip
+    assert {cell.episodes for cell in levels.runs()} == {4000}
+    ratios = {cell.world.levels: cell.episodes for cell in paper_study("fan-ratios").runs()}
+    assert ratios == {(500, 5): 4000, (50, 5): 2500, (5, 5): 2500, (5, 50): 2500, (5, 500): 2000}
+    stochastic = {
+        (cell.world.build().name, cell.agent.alpha, cell.agent.alpha_model)
+        for cell in paper_study("stochasticity").runs()
+    }
+    assert stochastic == {
+        ("maze", 1.0, 1.0), ("maze-slip-0.5", 0.1, 0.5), ("maze-reward-0.5", 0.1, 0.5), ("maze-reward-0.1", 0.05, 0.05),
+    }  # fmt: skip
+    assert len(paper_study("frames").runs()) == 9
+    assert sorted(number for name in PAPER for number in paper_study(name).claims) == list(range(1, 12))
+    for claim in CLAIMS:
+        assert claim.number in paper_study(claim.study).claims
+
+
+def test_a_grid_runs_every_combination(tmp_path):
+    study = tiny(tmp_path, TINY + "\n    [grid]\n    alpha = [1.0, 0.1]\n    alpha_model = [0.5, 0.05]\n")
+    labels = [cell.label for cell in study.runs()]
+    assert len(labels) == len(set(labels[:8])) * 2 == 16
+    assert labels[0] == "forward,alpha=1,alpha_model=0.5"
+    assert study.runs()[3].agent.alpha_model == 0.05
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ('kind = "forward"', 'kind = "foreward"'),
+            r"tiny\.toml: agents\.0\.kind: \"foreward\" given, expected one of td.*'forward'\?",
+        ),
+        (('kind = "maze"', 'kind = "mazes"'), r"tiny\.toml: worlds\.1\.kind: \"mazes\" given.*did you mean 'maze'\?"),
+        (("learn = false", "lern = false"), r"agents\.1\.lern: no such key; allowed are .*did you mean 'learn'\?"),
+        (("episodes = 4", "slpi = 0.5"), r"worlds\.1\.slpi: no such key; .*did you mean 'slip'\?"),
+        (("alpha = 0.5", "alpah = 0.5"), r"worlds\.1\.settings\.alpah: no such key; allowed are alpha"),
+        (("alpha = 0.5", "alpha = 5.0"), r"tiny\.toml: alpha: 5\.0 given, expected a step size in \(0, 1\]"),
+        (
+            ("episodes = 6", "episodes = 0"),
+            r"tiny\.toml: episodes: 0 given, input should be greater than or equal to 1",
+        ),
+        (("episodes = 6", 'episodes = "many"'), r"episodes: \"many\" given, input should be a valid integer"),
+        (("episodes = 6", ""), r"tiny\.toml: episodes: missing"),
+        (("levels = [6, 3, 2]", "levels = [6]"), r"tiny\.toml: levels: .* expected two or more whole numbers"),
+        (("levels = [6, 3, 2]", "slip = 0.5"), r"slip does not belong to a chain; its keys are levels, seed"),
+        (('text = "S.G"', 'text = "S.?"'), r"tiny\.toml: text: line 1, column 3 is '\?'"),
+        (
+            ("seeds = 4", 'seeds = 4\nplots = ["error-curve"]'),
+            r"plots: .*'error-curve' is no plot; .*did you mean 'error-curves'\?",
+        ),
+        (
+            ("seeds = 4", "seeds = 4\ngrid = { alfa = [1.0] }"),
+            r"grid: .*'alfa' is no setting; .*did you mean 'alpha'\?",
+        ),
+        (("seeds = 4", "seeds = = 4"), r"tiny\.toml: not valid TOML \(.*line"),
+    ],
+)
+def test_specifications_are_refused_with_file_key_given_and_allowed(tmp_path, change, message):
+    with pytest.raises(bc.InputError, match=message):
+        tiny(tmp_path, TINY.replace(*change, 1))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(bc.InputError, match=r"none\.toml: cannot be read \(No such file"):
+        read_study(tmp_path / "none.toml")
+    with pytest.raises(bc.InputError, match="study: 'fan' given, expected some of fan-levels"):
+        paper_study("fan")
+
+
+# the store
+
+
+def test_what_exists_is_done_and_more_seeds_add_only_the_new_ones(tmp_path):
+    study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
+    assert run_study(store, study) == 4
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r" / "units").iterdir()}
+    assert run_study(store, study) == 0
+    assert run_study(store, study, seeds=7) == 4
+    for path, modified in before.items():
+        assert path.stat().st_mtime_ns == modified
+    (result,) = results(store.directory)
+    assert result.seeds == 7
+    assert sum(len(record["seeds"]) for record in store.records().values()) == 4 * 7
+
+
+def test_the_table_has_the_same_bytes_whatever_the_way(tmp_path):
+    study = tiny(tmp_path)
+    tables = []
+    for way, (workers, halves) in enumerate([(1, (7,)), (2, (7,)), (1, (3, 7)), (2, (1, 2, 5, 7))]):
+        store = Store(tmp_path / f"r{way}", create=True)
+        for seeds in halves:
+            run_study(store, study, seeds, workers)
+        tables.append(table_bytes(store, tmp_path, f"t{way}"))
+    assert tables[0] == tables[1] == tables[2] == tables[3]
+
+
+def test_the_long_table(tmp_path):
+    study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
+    run_study(store, study)
+    export(store.directory, tmp_path / "t.csv")
+    export(store.directory, tmp_path / "t.parquet")
+    table = pv.read_csv(tmp_path / "t.csv")
+    assert table.column_names == ["study", "world", "agent", "seed", "episode", "metric", "value"]
+    assert len(table) == 2 * 4 * 6 * 2 + 2 * 4 * 4 * 2
+    assert set(table["agent"].to_pylist()) == {"forward", "pure:backward"}
+    assert set(table["world"].to_pylist()) == {"chain-6-3-2", "custom-maze"}
+    assert set(table["metric"].to_pylist()) == {"rmsve", "rmsve_inner", "steps", "reward"}
+    assert pq.read_table(tmp_path / "t.parquet")["value"].to_pylist() == pytest.approx(table["value"].to_pylist())
+    assert bc.load(store.directory).equals(pq.read_table(tmp_path / "t.parquet"))
+    direct = bc.run(bc.worlds.chain((6, 3, 2), None), bc.agent("forward"), 6, 4)
+    np.testing.assert_array_equal(results(store.directory)[0].curves("chain-6-3-2", "forward", "rmsve"), direct.rmsve)
+    assert results(store.directory)[0].value_updates("chain-6-3-2", "forward") == direct.updates.total.mean()
+    for bad, message in (("t.xlsx", r"ends in \.csv or \.parquet"), ("no/t.csv", "no directory")):
+        with pytest.raises(bc.InputError, match=message):
+            export(store.directory, tmp_path / bad)
+
+
+def test_records_say_what_determined_a_unit(tmp_path):
+    study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
+    run_study(store, study)
+    for key, record in store.records().items():
+        assert len(key) == 24
+        assert {"world", "agent", "episodes", "seeds", "machine", "seconds", "steps", "value_updates"} <= set(record)
+        assert {"backcast", "numpy", "numba", "python", "commit"} <= set(record["machine"])
+    other = check_study({**study.model_dump(), "episodes": 7}, "changed")
+    assert len(missing_units(store, other, 4)) == 2  # the maze has its own number of episodes
+    assert not (tmp_path / "r" / "units" / "x").exists()
+
+
+def test_killed_at_any_moment_it_goes_on_and_gives_the_same_table(tmp_path):
+    """SIGKILL at random moments, again and again; what is left is always readable, and at last complete."""
+    text = TINY.replace("episodes = 6", "episodes = 3000").replace("seeds = 4", "seeds = 200")
+    study = tiny(tmp_path, text)
+    directory = tmp_path / "killed"
+    command = [
+        sys.executable,
+        "-m",
+        "backcast",
+        "sweep",
+        str(tmp_path / "tiny.toml"),
+        "--out",
+        str(directory),
+        "--quiet",
+    ]
+    rng, kills = np.random.default_rng(0), 0
+    for _ in range(4):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(1.2 + rng.random())
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+        if (directory / "units").exists():
+            store = Store(directory)
+            for key in store.records():
+                assert len(store.read(key)) > 0
+    assert kills >= 2
+    assert subprocess.run(command, check=False).returncode == 0
+    calm = Store(tmp_path / "calm", create=True)
+    run_study(calm, study)
+    assert table_bytes(Store(directory), tmp_path, "a") == table_bytes(calm, tmp_path, "b")
+
+
+def test_a_unit_without_its_record_is_run_again(tmp_path):
+    study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
+    run_study(store, study)
+    whole = table_bytes(store, tmp_path)
+    key = next(iter(store.records()))
+    (store.directory / "units" / f"{key}.json").unlink()
+    assert run_study(store, study) == 1
+    assert table_bytes(store, tmp_path) == whole
+
+
+def test_damaged_and_foreign_files_are_named_and_left_alone(tmp_path):
+    study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
+    run_study(store, study)
+    units = store.directory / "units"
+    (units / "notes.txt").write_text("mine")
+    assert [path.name for path in store.foreign_files()] == ["notes.txt"]
+    result = backcast("sweep", tmp_path / "tiny.toml", "--out", store.directory, "--quiet")
+    assert result.returncode == 0
+    assert "notes.txt is not a file of Backcast's and is left alone" in result.stderr
+    key = next(iter(store.records()))
+    damaged = units / f"{key}.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:50])
+    result = backcast("export", store.directory, "--to", tmp_path / "t.csv")
+    assert result.returncode == 2
+    assert f"{key}.parquet: damaged or missing" in result.stderr
+    assert not (tmp_path / "t.csv").exists()
+    assert len(damaged.read_bytes()) == 50
+    (units / f"{key}.json").write_text("{")
+    result = backcast("claims", store.directory)
+    assert result.returncode == 2
+    assert f"{key}.json: cannot be read" in result.stderr
+
+
+def test_directories_that_cannot_be_used(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = backcast("reproduce", "frames", "--seeds", 1, "--out", tmp_path / "file")
+    assert result.returncode == 2
+    assert "file: cannot be used for results" in result.stderr
+    result = backcast("report", tmp_path / "nothing")
+    assert result.returncode == 2
+    assert "no results of Backcast there; make some with: backcast reproduce --out" in result.stderr
+
+
+def test_a_full_disk_ends_with_a_sentence_and_keeps_what_is_finished(tmp_path):
+    study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
+    run_study(store, study)
+    before = {path: path.read_bytes() for path in (tmp_path / "r" / "units").iterdir()}
+
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))  # what the disk can still hold
+
+    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    arguments = ("sweep", tmp_path / "tiny.toml", "--seeds", 30, "--out", store.directory, "--quiet")
+    result = backcast(*arguments, preexec_fn=small_files, env=environment)
+    assert result.returncode == 1, result.stderr
+    assert "what is finished is kept" in result.stderr
+    assert {path: path.read_bytes() for path in (tmp_path / "r" / "units").iterdir()} == before
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    tiny(tmp_path, TINY.replace("episodes = 6", "episodes = 200000").replace("seeds = 4", "seeds = 400"))
+    command = [sys.executable, "-m", "backcast", "sweep", str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "r")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "and the same command goes on from there" in errors
+
+
+# claims
+
+
+def part(low, high, more=5):
+    return Part("x", Interval((low + high) / 2, low, high, 20), "steps", more)
+
+
+def test_a_verdict_can_come_out_any_way():
+    assert [part(1, 2).verdict, part(-2, -1).verdict, part(-1, 1).verdict] == [SUPPORTED, CONTRADICTED, UNDECIDED]
+    assert Verdict(1, "s", (part(1, 2), part(3, 4)), 20).verdict == SUPPORTED
+    assert Verdict(1, "s", (part(1, 2), part(-1, 4)), 20).verdict == UNDECIDED
+    mixed = Verdict(1, "s", (part(1, 2), part(-1, 4), part(-2, -1)), 20)
+    assert mixed.verdict == CONTRADICTED
+    assert mixed.decisive.effect.high == -1
+    assert "about 5 more would decide" in str(Verdict(1, "s", (part(-1, 4),), 20))
+    assert "no number of seeds would decide" in str(Verdict(1, "s", (part(-1, 1, None),), 20))
+
+
+class Stub:
+    """Results made up so that every claim holds, or none."""
+
+    def __init__(self, study, holds):
+        self.name, self.seeds, self.study = study, 20, paper_study(study)
+        self.holds = holds
+
+    def curves(self, world, agent, metric):
+        noise = np.random.default_rng(abs(hash((world, agent))) % 2**32).normal(size=(self.seeds, 3)) * 0.01
+        return (self.level(world, agent) if self.holds else -self.level(world, agent)) + noise
+
+    def level(self, world, agent):
+        if world.startswith("chain"):
+            sizes = [int(size) for size in world.split("-")[1:]]
+            channels = sizes[0] > sizes[-1]
+            return 1.0 if ("backward" in agent) == channels else 2.0
+        better = {
+            "backward@previous", "forward@current", "pure:backward@current", "pure:forward@previous",
+        }  # fmt: skip
+        if self.name == "frames":
+            return 1.0 if agent in better else 2.0
+        if world == "maze-reward-0.1":
+            return 50.0
+        slip = 10.0 if world == "maze-slip-0.5" and agent == "forward@current" else 0.0
+        return {"backward@previous": 1.0, "true-forward@current": 1.0, "q": 2.0, "forward@current": 3.0}[agent] + slip
+
+
+@pytest.mark.parametrize("study", PAPER)
+def test_claims_hold_or_fail_with_the_data(study):
+    good, bad = judge(Stub(study, True)), judge(Stub(study, False))
+    assert {verdict.verdict for verdict in good} == {SUPPORTED}
+    assert {v.verdict for v in bad if v.number != 10} <= {CONTRADICTED}
+    assert all(verdict.seeds == 20 for verdict in good)
+
+
+# command line
+
+
+def test_reproduce_writes_results_figures_report_and_claims(tmp_path):
+    out = tmp_path / "results"
+    result = backcast("reproduce", "frames", "--seeds", 3, "--out", out)
+    assert result.returncode == 0, result.stderr
+    lines = [line for line in result.stdout.splitlines() if line[:2].strip().isdigit()]
+    assert [int(line[:2]) for line in lines] == [4, 5, 6, 7]
+    assert all("3 seeds" in line and line.split()[1] == UNDECIDED for line in lines)  # too few to say
+    assert {path.suffix for path in (out / "figures").iterdir()} == {".svg", ".png"}
+    page = (out / "report.html").read_text()
+    for words in ("Which state to plan from", "backcast reproduce frames --seeds 3", "<svg", "value updates", "numba"):
+        assert words in page
+    assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    )
+    assert "<script" not in page
+    assert backcast("claims", out).stdout.splitlines() == lines
+    judged = [json.loads(line) for line in backcast("claims", out, "--json").stdout.splitlines()]
+    assert [claim["claim"] for claim in judged] == [4, 5, 6, 7]
+    quiet = backcast("reproduce", "frames", "--seeds", 3, "--out", out, "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+def test_every_command_has_help_with_an_example():
+    for command in ("list", "reproduce", "sweep", "report", "claims", "export", "bench", "doctor"):
+        assert f"Example: backcast {command}" in backcast(command, "--help").stdout
+
+
+def test_doctor_examines_this_installation():
+    result = backcast("doctor")
+    assert result.returncode == 0
+    assert result.stdout.count("ok  ") == 4
+    assert "cache" in result.stdout
