@@ -8,7 +8,7 @@ BIN := .venv/bin
 .PHONY: reproduce test lint types check figures clean
 
 reproduce: .venv/installed
-	$(BIN)/backcast list
+	$(BIN)/backcast reproduce --out results
 
 test: .venv/developing lint types check
 
@@ -24,6 +24,7 @@ check: .venv/developing
 
 figures: .venv/developing
 	$(BIN)/python docs/figures/reversal.py
+	$(BIN)/python docs/figures/reproduction.py results
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -261,6 +261,13 @@ def test_damaged_and_foreign_files_are_named_and_left_alone(tmp_path):
     assert f"{key}.json: cannot be read" in result.stderr
 
 
+def test_a_plot_that_does_not_fit_its_worlds_is_refused(tmp_path):
+    tiny(tmp_path, TINY.replace("seeds = 4", 'seeds = 4\n    plots = ["error-curves"]'))
+    result = backcast("sweep", tmp_path / "tiny.toml", "--out", tmp_path / "r")
+    assert result.returncode == 2
+    assert "rmsve is measured in prediction worlds, and custom-maze is none" in result.stderr
+
+
 def test_directories_that_cannot_be_used(tmp_path):
     (tmp_path / "file").write_text("")
     result = backcast("reproduce", "frames", "--seeds", 1, "--out", tmp_path / "file")
@@ -324,8 +331,8 @@ class Stub:
         self.name, self.seeds, self.study = study, 20, paper_study(study)
         self.holds = holds
 
-    def curves(self, world, agent, metric):
-        noise = np.random.default_rng(abs(hash((world, agent))) % 2**32).normal(size=(self.seeds, 3)) * 0.01
+    def means(self, world, agent, metric):
+        noise = np.random.default_rng(abs(hash((world, agent))) % 2**32).normal(size=self.seeds) * 0.01
         return (self.level(world, agent) if self.holds else -self.level(world, agent)) + noise
 
     def level(self, world, agent):

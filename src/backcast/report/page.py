@@ -81,7 +81,7 @@ def _table(result: Results, world: str) -> dict[str, Any]:
     for agent in result.agents(world):
         cells = []
         for metric in metrics:
-            mean, error = mean_and_error(result.curves(world, agent, metric).mean(axis=1))
+            mean, error = mean_and_error(result.means(world, agent, metric))
             cells.append(f"{float(mean):.3f} ± {float(error):.3f}" if np.isfinite(error) else f"{float(mean):.3f}")
         rows.append({"agent": agent, "cells": cells, "updates": f"{result.value_updates(world, agent):,.0f}"})
     return {"world": world, "metrics": [_METRIC_NAMES[metric] for metric in metrics], "rows": rows}

@@ -119,17 +119,13 @@ def _part(name: str, differences: Vector, unit: str) -> Part:
     return Part(name, bootstrap(differences, seed=0), unit, None if needed is None else max(0, needed - n))
 
 
-def _area(results: Results, world: str, agent: str, metric: str = "rmsve") -> Vector:
-    """The mean of each seed's curve: the area under the error curve, or the steps per episode."""
-    return results.curves(world, agent, metric).mean(axis=1)
-
-
 def _steps(results: Results, world: str, agent: str) -> Vector:
-    return _area(results, world, agent, "steps")
+    return results.means(world, agent, "steps")
 
 
 def _planner(direction: str, model: str) -> str:
-    prefix = {"learned": "", "learned, pure planning": "pure:", "true": "pure:true-"}[model]
+    """The agent that plans in a direction with a model."""
+    prefix = {"learned model": "", "learned model, pure planning": "pure:", "true model": "pure:true-"}[model]
     return prefix + direction
 
 
@@ -137,24 +133,24 @@ def _levels(world: str, worse: str, better: str) -> Callable[[Results], Iterator
     """One direction has lower error than the other: learned and true models, both measures."""
 
     def parts(results: Results) -> Iterator[Part]:
-        for model in ("learned", "true"):
+        for model in ("learned model", "true model"):
             for metric, states in (("rmsve", "all states"), ("rmsve_inner", "non-terminal states")):
-                areas = [_area(results, world, _planner(direction, model), metric) for direction in (worse, better)]
-                yield _part(f"{model} model, {states}: {worse} − {better}", areas[0] - areas[1], "RMSVE")
+                areas = [results.means(world, _planner(direction, model), metric) for direction in (worse, better)]
+                yield _part(f"{model}, {states}: {worse} − {better}", areas[0] - areas[1], "RMSVE")
 
     return parts
 
 
 def _switches_once(results: Results) -> Iterator[Part]:
     """Backward planning has the advantage at one end and forward planning at the other, with one switch between."""
-    for model in ("learned", "learned, pure planning", "true"):
+    for model in ("learned model", "learned model, pure planning", "true model"):
         for metric, states in (("rmsve", "all states"), ("rmsve_inner", "non-terminal states")):
             gains = [
-                _area(results, world, _planner("forward", model), metric)
-                - _area(results, world, _planner("backward", model), metric)
+                results.means(world, _planner("forward", model), metric)
+                - results.means(world, _planner("backward", model), metric)
                 for world in RATIOS
             ]
-            where = f"{model} model, {states}"
+            where = f"{model}, {states}"
             yield _part(f"{where}: backward ahead at 100:1", gains[0], "RMSVE")
             yield _part(f"{where}: forward ahead at 1:100", -gains[-1], "RMSVE")
             # a second switch would need forward ahead at some ratio and backward ahead again at a later one

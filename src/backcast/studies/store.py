@@ -179,6 +179,7 @@ class Results:
     def __init__(self, store: Store, study: Study, records: dict[str, dict[str, Any]] | None = None) -> None:
         self.store, self.study, self.name = store, study, study.name
         self._records = store.records() if records is None else records
+        self._means: dict[tuple[str, str, str], Vector] = {}
         self._cells: dict[str, dict[str, Cell]] = {}
         for cell in study.runs():
             self._cells.setdefault(cell.world.build().name, {})[cell.label] = cell
@@ -205,12 +206,24 @@ class Results:
         """(seeds, episodes), for the seeds that all agents of the study have."""
         return self._rows(world, agent, metric)[1][: self.seeds]
 
+    def means(self, world: str, agent: str, metric: str) -> Vector:
+        """The mean of each seed's curve, (seeds,): steps per episode, or the area under an error curve."""
+        key = (world, agent, metric)
+        if key not in self._means:
+            self._means[key] = self.curves(*key).mean(axis=1)
+        return self._means[key]
+
     def _rows(self, world: str, agent: str, metric: str) -> tuple[list[int], Vector]:
         """All seeds that are done, in ascending order, and their curves."""
         cell = self._cells[world][agent]
         rows: dict[int, Vector] = {}
         for key in set(self._seeds(cell).values()):
             table = self.store.read(key)
+            if metric not in table.column_names:
+                kind = "prediction" if metric.startswith("rmsve") else "control"
+                raise InputError(
+                    f"{self.name}: {metric} is measured in {kind} worlds, and {world} is none; see its plots"
+                )
             values = table[metric].to_numpy().reshape(-1, cell.episodes)
             rows.update(zip(table["seed"].to_numpy()[:: cell.episodes].tolist(), values, strict=True))
         seeds = sorted(rows)
