@@ -121,6 +121,7 @@ def test_a_grid_runs_every_combination(tmp_path):
             ("seeds = 4", "seeds = 4\ngrid = { alfa = [1.0] }"),
             r"grid: .*'alfa' is no setting; .*did you mean 'alpha'\?",
         ),
+        (('kind = "backward"\n    learn = false', 'kind = "forward"'), r"agents: 'forward' is there twice"),
         (("seeds = 4", "seeds = = 4"), r"tiny\.toml: not valid TOML \(.*line"),
     ],
 )

@@ -209,11 +209,14 @@ def check_study(given: dict[str, Any], source: str) -> Study:
     except ValidationError as error:
         raise InputError("\n".join(f"{source}: {_sentence(e, given)}" for e in error.errors())) from None
     try:
-        study.runs()
-        for world in study.worlds:
-            world.build()
+        names = [world.build().name for world in study.worlds]
+        labels = [cell.label for cell in study.runs()[: len(study.agents) * len(study.points())]]
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+    for key, entries in (("worlds", names), ("agents", labels)):
+        twice = next((entry for entry in entries if entries.count(entry) > 1), None)
+        if twice is not None:
+            raise InputError(f"{source}: {key}: {twice!r} is there twice, and results could not be told apart")
     return study
 
 
