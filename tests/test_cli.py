@@ -22,7 +22,7 @@ def test_list_names_every_closed_form():
 
 
 def test_help_has_an_example_and_bad_commands_exit_with_2():
-    assert "Example: backcast list" in backcast("--help").stdout
+    assert "Example: backcast reproduce" in backcast("--help").stdout
     assert backcast("nonsense").returncode == 2
 
 
