@@ -10,12 +10,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from backcast import __version__
+from backcast.arrays import Vector
 from backcast.errors import InputError
 from backcast.files import atomic_path
 from backcast.report.figures import PLOTS, save
 from backcast.studies import results as results_of
 from backcast.studies.claims import judge
-from backcast.studies.statistics import mean_and_error
+from backcast.studies.statistics import bootstrap, iqm, mean_and_error, probability_of_improvement
 from backcast.studies.store import Results, machine
 
 _METRIC_NAMES = {
@@ -75,16 +76,34 @@ def command(result: Results) -> str:
 
 
 def _table(result: Results, world: str) -> dict[str, Any]:
-    """Mean ± standard error over seeds of each agent's mean over episodes, and its value updates."""
-    metrics = result.metrics(world, result.agents(world)[0])
-    rows = []
-    for agent in result.agents(world):
-        cells = []
-        for metric in metrics:
-            mean, error = mean_and_error(result.means(world, agent, metric))
-            cells.append(f"{float(mean):.3f} ± {float(error):.3f}" if np.isfinite(error) else f"{float(mean):.3f}")
-        rows.append({"agent": agent, "cells": cells, "updates": f"{result.value_updates(world, agent):,.0f}"})
-    return {"world": world, "metrics": [_METRIC_NAMES[metric] for metric in metrics], "rows": rows}
+    """What the page says about each agent in a world; the first agent is the one that others are compared with."""
+    agents = result.agents(world)
+    metrics = result.metrics(world, agents[0])
+    return {
+        "world": world,
+        "metrics": [_METRIC_NAMES[metric] for metric in metrics],
+        "baseline": agents[0],
+        "rows": [_row(result, world, agent, metrics) for agent in agents],
+    }
+
+
+def _row(result: Results, world: str, agent: str, metrics: list[str]) -> dict[str, Any]:
+    """Mean ± standard error of every metric; of the first, where lower is better, the IQM and who wins how often."""
+    first, baseline = (result.means(world, name, metrics[0]) for name in (agent, result.agents(world)[0]))
+    middle = bootstrap(first, iqm, seed=0)
+    wins = probability_of_improvement(first, baseline, better="lower", seed=0)
+    return {
+        "agent": agent,
+        "cells": [_mean_and_error(result.means(world, agent, metric)) for metric in metrics],
+        "iqm": str(middle) if np.isfinite(middle.low) else f"{middle.estimate:.3f}",
+        "wins": f"{wins.estimate:.0%}" if agent != result.agents(world)[0] else "",
+        "updates": f"{result.value_updates(world, agent):,.0f}",
+    }
+
+
+def _mean_and_error(values: Vector) -> str:
+    mean, error = mean_and_error(values)
+    return f"{float(mean):.3f} ± {float(error):.3f}" if np.isfinite(error) else f"{float(mean):.3f}"
 
 
 def _inline(svg: Path) -> dict[str, Any]:
