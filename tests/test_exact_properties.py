@@ -381,7 +381,7 @@ def test_a_random_sparse_chain_near_discount_one_is_solved_without_factors(monke
 
 def test_large_random_worlds_are_optimised_by_policy_iteration():
     rng = np.random.default_rng(16)
-    n = 25_000
+    n = 20_001
     rows = sparse.csr_array(
         (rng.dirichlet(np.ones(3), 2 * n).ravel(), rng.integers(0, n, 6 * n), np.arange(0, 6 * n + 1, 3)), (2 * n, n)
     )

@@ -87,7 +87,7 @@ def optimal(
     best = q.max(axis=1)
     residual = float(np.abs(best - v).max())
     slack = np.maximum(tolerance if mdp.discount == 1 else 0.0, 1e-12 * np.abs(best))
-    policy = as_policy(mdp, _towards_the_end(mdp, q >= (best - slack)[:, None]))
+    policy = as_policy(mdp, _best_and_ending(mdp, q >= (best - slack)[:, None]))
     return Optimal(v, q, policy, iterations, residual, used)
 
 
@@ -97,7 +97,7 @@ def _policy_iteration(mdp: FiniteMDP, max_iterations: int, evaluate: Any) -> tup
     An action changes only if another is better beyond rounding, so that it ends. The rounding error of a value is in
     proportion to the value of the absolute rewards: where all rewards have one sign, to the value itself.
     """
-    actions = _towards_the_end(mdp, np.ones((mdp.n_states, mdp.n_actions), dtype=np.bool_))
+    actions = _begin_with(mdp)
     sizes = np.abs(mdp.expected_reward)
     for iteration in range(1, max_iterations + 1):
         pi = as_policy(mdp, actions)
@@ -119,7 +119,7 @@ def _value_iteration(mdp: FiniteMDP, tolerance: float, max_iterations: int) -> t
 
     v = np.zeros(mdp.n_states)
     if mdp.discount == 1:  # monotone only from below: begin with a policy that reaches an end
-        v = value(mdp, _towards_the_end(mdp, np.ones((mdp.n_states, mdp.n_actions), dtype=np.bool_)))
+        v = value(mdp, _begin_with(mdp))
     allowed = tolerance * (1 - mdp.discount if mdp.discount < 1 else 1)
     order = _credit_order(mdp)
     table = mdp.table
@@ -134,8 +134,7 @@ def _value_iteration(mdp: FiniteMDP, tolerance: float, max_iterations: int) -> t
 def _credit_order(mdp: FiniteMDP) -> Indices:
     """The states that can still earn, nearest to a reward or an end first; terminal states are left out."""
     predecessors = mdp.graph.T.tocsr()
-    sources = mdp.terminal | (mdp.expected_reward != 0).any(axis=1)
-    order = breadth_first(predecessors, sources)
+    order = breadth_first(predecessors, _sources(mdp))
     return order[~mdp.terminal[order]]
 
 
@@ -193,21 +192,35 @@ def _look_ahead(mdp: FiniteMDP, v: Vector, reward: Vector | None = None) -> Vect
     return q
 
 
-def _towards_the_end(mdp: FiniteMDP, allowed: Matrix) -> Indices:
-    """The first allowed action of each state; with discount 1 one on a shortest way to a terminal state.
+def _best_and_ending(mdp: FiniteMDP, best: Mask) -> Indices:
+    """The first of the best actions of each state; with discount 1 one that leads to a terminal state.
 
     With discount 1 going in circles costs nothing, and the first of several best actions might do that.
     """
+    return best.argmax(axis=1) if mdp.discount < 1 else _towards(mdp, best, mdp.terminal)
+
+
+def _begin_with(mdp: FiniteMDP) -> Indices:
+    """A policy that heads for where credit comes from; with discount 1 for the ends, so that its values are finite."""
+    anything = np.ones((mdp.n_states, mdp.n_actions), dtype=np.bool_)
+    return _towards(mdp, anything, mdp.terminal if mdp.discount == 1 else _sources(mdp))
+
+
+def _sources(mdp: FiniteMDP) -> Mask:
+    """Where episodes end or rewards fall."""
+    return mdp.terminal | (mdp.expected_reward != 0).any(axis=1)
+
+
+def _towards(mdp: FiniteMDP, allowed: Mask, targets: Mask) -> Indices:
+    """An allowed action of each state on a shortest way to the targets; else the first allowed one."""
     actions = allowed.argmax(axis=1).astype(np.int64)
-    if mdp.discount < 1:
-        return actions
     rows = np.repeat(np.arange(mdp.table.shape[0]), np.diff(mdp.table.indptr))
     usable = allowed.ravel()[rows]
     edges = sparse.csr_array(
         (np.ones(int(usable.sum())), (mdp.table.indices[usable], rows[usable])),
         shape=(mdp.n_states, mdp.table.shape[0]),
     )
-    reached = mdp.terminal.copy()
+    reached = targets.copy()
     front = np.flatnonzero(reached)
     while front.size:
         found = np.unique(edges[front].indices)[::-1]
