@@ -38,6 +38,7 @@ def test_results_have_the_promised_shapes():
     assert runs.rmsve is None
     assert runs.values.shape == (3, 48, 4)
     assert runs.updates.learning.shape == runs.updates.planning.shape == runs.updates.total.shape == (3,)
+    np.testing.assert_array_equal(np.asarray(runs.updates).sum(axis=1), runs.updates.total)
     assert len(runs.models) == 3
     assert runs.seeds == (0, 1, 2)
     assert repr(runs).startswith("Runs(backward in maze: 3 seeds × 7 episodes, mean steps per episode ")

@@ -379,7 +379,7 @@ def test_reproduce_writes_results_figures_report_and_claims(tmp_path):
     )
     assert "<script" not in page
     assert backcast("claims", out).stdout.splitlines() == lines
-    judged = [json.loads(line) for line in backcast("claims", out, "--json").stdout.splitlines()]
+    judged = json.loads(backcast("claims", out, "--json").stdout)
     assert [claim["claim"] for claim in judged] == [4, 5, 6, 7]
     quiet = backcast("reproduce", "frames", "--seeds", 3, "--out", out, "--quiet")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")

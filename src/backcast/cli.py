@@ -19,7 +19,7 @@ Out = Annotated[Path, typer.Option("--out", help="Directory of the results; made
 Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds per agent and world (default: the study's).")]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Threads (default: all cores).")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only what is wrong.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line, for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Directory = Annotated[Path, typer.Argument(help="Directory of the results.")]
 
 
@@ -146,8 +146,11 @@ def _print_claims(directory: Path, names: list[str] | None, as_json: bool) -> No
     from backcast.studies.claims import judge
 
     found = [result for result in results(directory) if names is None or result.name in names]
-    for verdict in sorted((v for result in found for v in judge(result)), key=lambda v: v.number):
-        print(json.dumps(verdict.as_dict()) if as_json else verdict)
+    verdicts = sorted((v for result in found for v in judge(result)), key=lambda v: v.number)
+    if as_json:
+        print(json.dumps([verdict.as_dict() for verdict in verdicts]))
+    else:
+        print(*verdicts, sep="\n")
 
 
 @app.command()
@@ -187,19 +190,18 @@ def bench(
 
     Example: backcast bench --quick
 
-    Example: backcast bench --anchors ../shared/anchors --json > bench.jsonl
+    Example: backcast bench --anchors ../shared/anchors --json > bench.json
     """
     from backcast.bench import bench as measurements
 
-    section = None
+    rows: list[dict[str, Any]] = []
     for row in measurements(anchors, quick):
-        if as_json:
-            print(json.dumps(row), flush=True)
-            continue
-        if row["section"] != section:
-            section = row["section"]
-            print(f"\n{section}")
-        print("  " + _in_words(row), flush=True)
+        if not rows or row["section"] != rows[-1]["section"]:
+            print(f"\n{row['section']}", file=sys.stderr if as_json else sys.stdout)
+        print("  " + _in_words(row), file=sys.stderr if as_json else sys.stdout, flush=True)
+        rows.append(row)
+    if as_json:
+        print(json.dumps(rows))
 
 
 def _in_words(row: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from backcast.agents import Agent
 from backcast.arrays import Vector
@@ -28,7 +28,10 @@ _FOREVER = 2**62
 
 @dataclass(frozen=True)
 class Updates:
-    """Value updates made in each run, (seeds,): by learning, by planning and in all."""
+    """Value updates made in each run, (seeds,): by learning, by planning and in all.
+
+    `np.asarray(updates)` is (seeds, 2): learning, planning.
+    """
 
     learning: NDArray[np.int64]
     planning: NDArray[np.int64]
@@ -37,6 +40,9 @@ class Updates:
     def total(self) -> NDArray[np.int64]:
         """Learning and planning together."""
         return self.learning + self.planning
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.stack([self.learning, self.planning], axis=1).astype(dtype or np.int64)
 
 
 @dataclass(frozen=True)
