@@ -1,5 +1,8 @@
+import json
 import subprocess
 import sys
+
+import pytest
 
 import backcast as bc
 
@@ -33,3 +36,19 @@ def test_help_imports_nothing_heavy():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_bench_measures_every_kind_next_to_its_twin():
+    rows = json.loads(backcast("bench", "--quick", "--json").stdout)
+    assert {row["section"] for row in rows} == {"kinds", "growth", "cores", "first result"}
+    measured = {row["agent"] for row in rows if row["section"] == "kinds"}
+    assert measured == {"td", "q", "forward", "backward", "true-forward", "true-backward"}
+    assert all(row["steps_per_second"] > 0 and row["dense_numpy"] > 0 for row in rows if row["section"] == "kinds")
+
+
+def test_bench_refuses_a_directory_without_the_c_programs(tmp_path):
+    from backcast.bench import against_c
+
+    with pytest.raises(bc.InputError, match=r"anchors: no file .*dense_maze\.c"):
+        list(against_c(tmp_path, 1))
