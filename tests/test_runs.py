@@ -169,13 +169,29 @@ def test_agent_refuses_with_what_is_allowed(arguments, options, message):
 
 CHAIN = bc.worlds.chain((3, 2))
 ENDLESS = bc.worlds.from_mdp(bc.FiniteMDP(np.eye(2)[:, None, :], np.zeros((2, 1)), 0.9, [1, 0]))
+TRAP = bc.worlds.from_mdp(
+    bc.FiniteMDP([[[0, 0.5, 0.5]], [[0, 1, 0]], [[0, 0, 1]]], np.zeros((3, 1)), 0.9, [1, 0, 0], [False, False, True])
+)
 RUN_REFUSALS = [
     (lambda: bc.run("maze", bc.agent("q"), 1, 1), r"world: str given, expected one from backcast\.worlds"),
     (lambda: bc.run(MAZE, "q", 1, 1), r"agent: 'q' given, expected one made by backcast\.agent"),
     (lambda: bc.run(MAZE, bc.agent("q"), 0, 1), r"episodes: 0 given, expected a whole number, 1 or more"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, 0), r"seeds: 0 given"),
-    (lambda: bc.run(MAZE, bc.agent("q"), 1, []), r"seeds: \[\] given"),
+    (lambda: bc.run(MAZE, bc.agent("q"), 1, []), r"seeds: an empty list given"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, [-1]), r"seeds: -1 given"),
+    (lambda: bc.run(MAZE, bc.agent("q"), 1, 2.5), r"seeds: 2\.5 given, expected a whole number, 1 or more"),
+    (lambda: bc.run(MAZE, bc.agent("q"), 1, None), r"seeds: None given"),
+    (lambda: bc.run(MAZE, bc.agent("q"), 1, 1, max_steps=2**70), r"max_steps: \d+ given, expected a whole number"),
+    (lambda: bc.run(TRAP, bc.agent("td"), 1, 1), r"no episode that comes to state 1 ever ends; give a number"),
+    (lambda: bc.train("FrozenLake-v1", bc.agent("q"), 1, 0), r"env: str given, expected a Gymnasium environment"),
+    (lambda: bc.train(gymnasium.make("FrozenLake-v1"), bc.agent("q"), 1, -1), r"seed: -1 given"),
+    (lambda: bc.worlds.maze(5), r"text: int given, expected the maze as text"),
+    (lambda: bc.worlds.maze(slip="0.5"), r"slip: '0\.5' given, expected a probability in \[0, 1\]"),
+    (lambda: bc.worlds.maze(max_steps="400"), r"max_steps: '400' given"),
+    (lambda: bc.worlds.chain(seed=1.5), r"seed: 1\.5 given, expected a whole number, 0 or more"),
+    (lambda: bc.agent(["q"]), r"kind: \['q'\] given"),
+    (lambda: bc.agent("q", epsilon=None), r"epsilon: None given"),
+    (lambda: bc.run(MAZE, bc.agent("backward"), 1, 1).models[0].predict(48), r"s: 48 given, expected 0 to 47"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, [1, 1]), r"seeds: a seed is given twice"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, 1, max_steps=0), r"max_steps: 0 given"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, 1, workers=0), r"workers: 0 given"),
@@ -186,7 +202,10 @@ RUN_REFUSALS = [
         r"a backward model is tied to a policy.*from_mdp\(mdp, pol",
     ),
     (lambda: bc.run(MAZE, bc.agent("q", alpha=[1.0]), 2, 1), r"alpha: a list of 1 given for 2 episodes"),
-    (lambda: bc.run(ENDLESS, bc.agent("td"), 1, 1), r"max_steps: none given, but in mdp no episode ever ends"),
+    (
+        lambda: bc.run(ENDLESS, bc.agent("td"), 1, 1),
+        r"max_steps: none given, but in mdp no episode that comes to state 0 ever ends",
+    ),
 ]
 
 
@@ -222,6 +241,15 @@ def test_train_in_environments_without_a_table():
         assert blind.world == "Plain"
     with pytest.raises(bc.InputError, match="'true-forward' plans with the true model, but this environment carries"):
         bc.train(Plain(), bc.agent("true-forward"), 1, 0)
+
+
+def test_a_wrapper_that_renumbers_states_does_not_meet_the_table():
+    env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    shifted = gymnasium.wrappers.TransformObservation(env, lambda s: s + 16, gymnasium.spaces.Discrete(32))
+    runs = bc.train(shifted, bc.agent("backward"), 5, seed=0)
+    assert (runs.values[0, :16] == runs.values[0, 0]).all()
+    with pytest.raises(bc.InputError, match="this environment carries no table"):
+        bc.train(shifted, bc.agent("true-forward"), 1, seed=0)
 
 
 def test_train_refuses():

@@ -106,6 +106,18 @@ def test_maze_refuses_with_line_and_column(text, message):
         worlds.maze(text)
 
 
+def test_rewards_have_the_papers_mean_and_spread():
+    sample = worlds.chain((100, 400), seed=1).mdp.reward[:100, 0, 100:]
+    assert sample.mean() == pytest.approx(10, abs=5 * 10 / np.sqrt(sample.size))
+    assert sample.std() == pytest.approx(10, rel=5 / np.sqrt(2 * sample.size))
+
+
+def test_what_a_world_looks_like_does_not_tell_what_happens_in_it():
+    drawn = worlds.chain((1, 2000), seed=4).mdp.transition[0, 0, 1:]
+    happens = np.random.default_rng(4).random(2000)
+    assert abs(np.corrcoef(drawn, happens)[0, 1]) < 5 / np.sqrt(2000)
+
+
 @pytest.mark.parametrize(("name", "value"), [("slip", 1.5), ("slip", -0.1), ("reward_probability", 2)])
 def test_maze_refuses_probabilities(name, value):
     with pytest.raises(bc.InputError, match=f"{name}: {value} given, expected a probability"):

@@ -28,7 +28,7 @@ _HOMES = {
     "run": "backcast.runs",
     "train": "backcast.training",
 }
-_MODULES = ("exact", "worlds")
+_MODULES = ("exact", "testing", "worlds")
 
 __all__ = [
     "Agent",
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from backcast import exact, worlds
+    from backcast import exact, testing, worlds
     from backcast.agents import Agent, agent
     from backcast.errors import InputError
     from backcast.mdp import FiniteMDP

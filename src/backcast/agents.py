@@ -101,7 +101,7 @@ def agent(
         >>> agent("forward", learn=False).name
         'pure:forward'
     """
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         close = difflib.get_close_matches(str(kind), KINDS, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise InputError(f"kind: {kind!r} given, expected one of {', '.join(KINDS)}{hint}")
@@ -122,24 +122,24 @@ def agent(
 
 
 def _hashable(rate: Any) -> Any:
-    return rate if rate is None or np.isscalar(rate) else tuple(float(r) for r in rate)
+    return rate if rate is None or np.ndim(rate) == 0 else tuple(float(r) for r in rate)
 
 
 def _check_rate(name: str, rate: Any, allowed: str, test: Any) -> None:
-    if rate is None:
+    if rate is None and name == "alpha_plan":
         return
     try:
-        values = np.atleast_1d(np.asarray(rate, dtype=np.float64))
+        values = np.atleast_1d(np.asarray(np.nan if rate is None else rate, dtype=np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: {rate!r} given, expected {allowed} or a list of them") from error
     # a list may end with 0: that is where a falling schedule arrives
-    good = test(values) | ((values == 0) & (not np.isscalar(rate)))
+    good = test(values) | ((values == 0) & (np.ndim(rate) > 0))
     if values.ndim != 1 or values.size == 0 or not good.all():
         raise InputError(f"{name}: {rate!r} given, expected {allowed}")
 
 
 def _per_episode(name: str, rate: StepSize, episodes: int, schedule: str) -> Vector:
-    if not np.isscalar(rate):
+    if np.ndim(rate) > 0:
         values = np.asarray(rate, dtype=np.float64)
         if len(values) != episodes:
             raise InputError(f"{name}: a list of {len(values)} given for {episodes} episodes; expected one per episode")

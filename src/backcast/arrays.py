@@ -55,11 +55,18 @@ def as_distribution(field: str, values: ArrayLike, size: int) -> Vector:
     return p
 
 
+def as_fraction(field: str, given: Any, what: str = "a number") -> float:
+    """A number in [0, 1]."""
+    if isinstance(given, (int, float, np.integer, np.floating)) and 0 <= given <= 1:
+        return float(given)
+    raise InputError(f"{field}: {given!r} given, expected {what} in [0, 1]")
+
+
 def as_whole(field: str, given: Any, least: int) -> int:
     """A whole number, `least` or more."""
     if isinstance(given, (float, np.floating)) and given == np.floor(given) and np.isfinite(given):
         given = int(given)
-    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or given < least:
+    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or not least <= given < 2**63:
         raise InputError(f"{field}: {given!r} given, expected a whole number, {least} or more")
     return int(given)
 

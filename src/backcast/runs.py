@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from backcast.agents import Agent
-from backcast.arrays import Vector
+from backcast.arrays import Vector, as_whole
 from backcast.errors import InputError
+from backcast.graph import reachable
 from backcast.kinds import Setup
 from backcast.loop import Parts, Record, run_episodes
 from backcast.models.learned import learned
@@ -116,10 +117,10 @@ def run(
         raise InputError(f"world: {type(world).__name__} given, expected one from backcast.worlds")
     check_agent(agent)
     chosen = check_seeds(seeds)
-    schedule = agent.rates(check_count("episodes", episodes))
+    schedule = agent.rates(as_whole("episodes", episodes, 1))
     limit = check_limit(world.draw(chosen[0]), max_steps)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = cores if workers is None else check_count("workers", workers)
+    threads = cores if workers is None else as_whole("workers", workers, 1)
     stop = np.zeros(1, dtype=np.uint8)
     one_run(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
     results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop), chosen, threads, stop)
@@ -216,34 +217,29 @@ def check_agent(agent: Agent) -> None:
         raise InputError(f"agent: {agent!r} given, expected one made by backcast.agent(...)")
 
 
-def check_count(name: str, given: int) -> int:
-    """A whole number, 1 or more."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-        raise InputError(f"{name}: {given!r} given, expected a whole number, 1 or more")
-    return int(given)
-
-
 def check_seeds(seeds: int | Iterable[int]) -> list[int]:
     """The seeds 0 … n − 1 for a number n, else the seeds given."""
-    if isinstance(seeds, (int, np.integer)):
-        return list(range(check_count("seeds", int(seeds))))
-    chosen = list(seeds)
-    bad = [seed for seed in chosen if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0]
-    if bad or not chosen:
-        raise InputError(
-            f"seeds: {bad[0] if bad else chosen!r} given, expected a number or a list of numbers, 0 or more"
-        )
+    if np.ndim(seeds) == 0:  # type: ignore[arg-type]
+        return list(range(as_whole("seeds", seeds, 1)))
+    chosen = [as_whole("seeds", seed, 0) for seed in seeds]  # type: ignore[union-attr]
+    if not chosen:
+        raise InputError("seeds: an empty list given, expected a number or a list of numbers, 0 or more")
     if len(set(chosen)) < len(chosen):
         raise InputError("seeds: a seed is given twice, which would count one run as two")
-    return [int(seed) for seed in chosen]
+    return chosen
 
 
 def check_limit(world: World, max_steps: int | None) -> int:
     """Where episodes are truncated; refused if an episode could go on for ever."""
     if max_steps is not None:
-        return check_count("max_steps", max_steps)
+        return as_whole("max_steps", max_steps, 1)
     if world.max_steps is not None:
         return world.max_steps
-    if not (world.mdp.terminal & world.mdp.reachable).any():
-        raise InputError(f"max_steps: none given, but in {world.name} no episode ever ends; give a number of steps")
+    ends = reachable(world.mdp.graph.T.tocsr(), world.mdp.terminal)
+    if (world.mdp.reachable & ~ends).any():
+        state = int(np.argmax(world.mdp.reachable & ~ends))
+        raise InputError(
+            f"max_steps: none given, but in {world.name} no episode that comes to state {state} ever ends;"
+            " give a number"
+        )
     return _FOREVER

@@ -2,16 +2,17 @@
 
 from typing import Any
 
-import numpy as np
+import gymnasium
 from gymnasium.spaces import Discrete
 
 from backcast.agents import Agent
+from backcast.arrays import as_fraction, as_whole
 from backcast.errors import InputError
-from backcast.kinds import Setup
+from backcast.kinds import KINDS, Setup
 from backcast.loop import EPSILON, act, begin, measure, observe
 from backcast.models.rows import with_room
 from backcast.randomness import streams
-from backcast.runs import Runs, check_agent, check_count, collect, empty_record
+from backcast.runs import Runs, check_agent, collect, empty_record
 from backcast.worlds.tables import from_gymnasium
 from backcast.worlds.world import World
 
@@ -83,14 +84,15 @@ def train(
     Returns:
         Results as of `backcast.run`, for one seed.
     """
-    world = _table_of(env, discount)
+    check_agent(agent)
+    if not isinstance(env, gymnasium.Env):
+        raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
+    episodes, seed = as_whole("episodes", episodes, 1), as_whole("seed", seed, 0)
+    limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
+    observation, _ = env.reset(seed=seed)
+    world = _world_of(env, agent, discount)
     setup = _setup(env, world, discount)
-    limit = None if max_steps is None else check_count("max_steps", max_steps)
-    observation, _ = env.reset(seed=int(seed))
-    own = getattr(env.unwrapped, "world", None)
-    if isinstance(own, World):  # a chain that every seed draws anew was drawn just now
-        world, setup = own, _setup(env, own, discount)
-    walker = Stepwise(agent, setup, check_count("episodes", episodes), int(seed))
+    walker = Stepwise(agent, setup, episodes, seed)
     record = empty_record(episodes, world)
     offset = getattr(env.observation_space, "start", 0), getattr(env.action_space, "start", 0)
     for episode in range(episodes):
@@ -114,18 +116,20 @@ def train(
         if record.truth.size:
             measure(walker.parts.values, record, episode)
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
-    return collect(name, agent, [int(seed)], [(record, walker.parts)])
+    return collect(name, agent, [seed], [(record, walker.parts)])
 
 
-def _table_of(env: Any, discount: float) -> World | None:
-    """The world of an environment that carries its table, else None."""
-    bare = env.unwrapped
-    if hasattr(bare, "world") or (hasattr(bare, "P") and hasattr(bare, "initial_state_distrib")):
-        try:
-            return from_gymnasium(env, discount)
-        except InputError:
-            return None
-    return None
+def _world_of(env: Any, agent: Agent, discount: float) -> World | None:
+    """The world behind an environment: of Backcast's own, and of others if the agent plans with the true model.
+
+    A wrapper may change what states and actions mean: a table is used only if the numbers of both fit.
+    """
+    own = isinstance(getattr(env.unwrapped, "world", None), World)
+    if not own and not (KINDS[agent.kind].needs_world and hasattr(env.unwrapped, "P")):
+        return None
+    world = from_gymnasium(env, discount)
+    sizes = getattr(env.observation_space, "n", None), getattr(env.action_space, "n", None)
+    return world if sizes == (world.n_states, world.n_actions) else None
 
 
 def _setup(env: Any, world: World | None, discount: float) -> Setup:
@@ -134,10 +138,4 @@ def _setup(env: Any, world: World | None, discount: float) -> Setup:
             raise InputError(f"env: its {name} space is {space}, expected Discrete; tables need numbered states")
     if world is not None:
         return Setup(world.n_states, world.n_actions, world.discount, world)
-    return Setup(int(env.observation_space.n), int(env.action_space.n), _discount(discount))
-
-
-def _discount(given: float) -> float:
-    if not 0 <= given <= 1:
-        raise InputError(f"discount: {given} given, expected a number in [0, 1]")
-    return float(np.float64(given))
+    return Setup(int(env.observation_space.n), int(env.action_space.n), as_fraction("discount", discount))

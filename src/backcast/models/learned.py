@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
+from backcast.arrays import Indices, Vector, as_whole
+from backcast.errors import InputError
 from backcast.models.backward import BackwardModel
 from backcast.models.forward import ForwardModel
 from backcast.models.rows import Rows, predict
@@ -41,7 +42,7 @@ class LearnedBackward:
 
     def predict(self, s: int) -> Prediction:
         """The predecessors of s: which state and action led here?"""
-        keys, probability, each_other = predict(self.model.rows, s)
+        keys, probability, each_other = predict(self.model.rows, _within("s", s, self.n_states))
         order = np.argsort(-probability, kind="stable")
         states, actions = np.divmod(keys[order], self.n_actions)
         return Prediction(states, actions, probability[order], each_other)
@@ -74,7 +75,8 @@ class LearnedForward:
 
     def predict(self, s: int, a: int = 0) -> Prediction:
         """The successors of (s, a): what comes next?"""
-        keys, probability, each_other = predict(self.model.rows, s * self.n_actions + a)
+        row = _within("s", s, self.n_states) * self.n_actions + _within("a", a, self.n_actions)
+        keys, probability, each_other = predict(self.model.rows, row)
         order = np.argsort(-probability, kind="stable")
         return Prediction(keys[order], np.full(len(keys), a), probability[order], each_other)
 
@@ -103,6 +105,13 @@ def learned(model: Any, n_states: int, n_actions: int) -> Any:
     if isinstance(model, ForwardModel):
         return LearnedForward(model, n_states, n_actions)
     return model
+
+
+def _within(field: str, given: int, size: int) -> int:
+    number = as_whole(field, given, 0)
+    if number >= size:
+        raise InputError(f"{field}: {given} given, expected 0 to {size - 1}")
+    return number
 
 
 def _dense(rows: Rows, width: int) -> Vector:

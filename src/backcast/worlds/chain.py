@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from backcast.arrays import as_whole
 from backcast.errors import InputError
 from backcast.mdp import FiniteMDP
 from backcast.randomness import layout_generator
@@ -28,7 +29,7 @@ def chain(levels: Sequence[int] = (500, 50, 5), seed: int | None = 0, discount: 
     if seed is None:
         draw = lru_cache(maxsize=32)(lambda run_seed: chain(sizes, run_seed, discount))  # agents share their worlds
         return World(name, None, layout=sizes, redraw=draw)
-    return World(name, _draw(sizes, seed, discount), layout=sizes)
+    return World(name, _draw(sizes, as_whole("seed", seed, 0), discount), layout=sizes)
 
 
 def _checked(levels: Sequence[int]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Mask
+from backcast.arrays import Indices, Mask, as_fraction, as_whole
 from backcast.errors import InputError
 from backcast.graph import breadth_first
 from backcast.worlds.world import Outcomes, World
@@ -38,17 +38,18 @@ def maze(
         slip: with this probability a move is replaced by one of the four, uniformly.
         reward_probability: with this probability entering a goal earns 1, else 0.
         discount: γ.
-        max_steps: where episodes are truncated; None for never (the paper's maze: 400).
+        max_steps: where episodes are truncated; by default after 400 steps in the paper's maze and after a hundred per
+            cell in others, so that an agent that goes in circles comes to an end.
     """
-    for name, given in (("slip", slip), ("reward_probability", reward_probability)):
-        if not 0 <= given <= 1:
-            raise InputError(f"{name}: {given} given, expected a probability in [0, 1]")
+    slip = as_fraction("slip", slip, "a probability")
+    reward_probability = as_fraction("reward_probability", reward_probability, "a probability")
     cells = _read(PAPER_MAZE if text is None else text)
     following, start, goal = _moves(cells), (cells == "S").ravel(), (cells == "G").ravel()
     _refuse_unreachable(cells, following, start, goal)
     outcomes = _outcomes(following, goal, slip, reward_probability)
     mdp = outcomes.mdp(cells.size, len(MOVES), discount, start / start.sum(), goal)
-    limit = 400 if text is None and max_steps is None else max_steps
+    patience = 400 if text is None else 100 * cells.size
+    limit = patience if max_steps is None else as_whole("max_steps", max_steps, 1)
     return World(_name(text, slip, reward_probability), mdp, outcomes, max_steps=limit, layout=cells)
 
 
@@ -60,6 +61,8 @@ def _name(text: str | None, slip: float, reward_probability: float) -> str:
 
 def _read(text: str) -> np.ndarray:
     """The characters (rows, columns) of a maze; errors name line and column."""
+    if not isinstance(text, str):
+        raise InputError(f"text: {type(text).__name__} given, expected the maze as text, drawn with {_LEGEND}")
     lines = text.strip("\n").splitlines()
     if not lines:
         raise InputError(f"text: it is empty; draw a maze with {_LEGEND}")

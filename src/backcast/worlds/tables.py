@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.arrays import Mask, Vector
+from backcast.arrays import Mask, Vector, as_distribution, as_whole
 from backcast.errors import InputError
 from backcast.exact.chains import as_policy
 from backcast.graph import breadth_first
@@ -19,7 +19,8 @@ def from_mdp(mdp: FiniteMDP, policy: ArrayLike | None = None, name: str = "mdp",
     if not isinstance(mdp, FiniteMDP):
         raise InputError(f"mdp: {type(mdp).__name__} given, expected a backcast.FiniteMDP")
     pi = None if policy is None else as_policy(mdp, policy)
-    return World(name, mdp, policy=pi, max_steps=_whole_steps(max_steps))
+    limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
+    return World(name, mdp, policy=pi, max_steps=limit)
 
 
 def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = None) -> World:
@@ -43,15 +44,23 @@ def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = N
             f"env: {type(bare).__name__} carries no table (env.unwrapped.P); backcast.train runs agents on any"
             " environment with Discrete spaces"
         )
-    n_states, n_actions = len(table), len(table[0])
-    entries = [
-        (s * n_actions + a, int(s2), float(p), float(r), bool(ends))
-        for s in range(n_states)
-        for a in range(n_actions)
-        for p, s2, r, ends in table[s][a]
-        if p > 0
-    ]
-    row, next_state, probability, reward, ends = (np.array(column) for column in zip(*entries, strict=True))
+    try:
+        n_states, n_actions = len(table), len(table[0])
+        entries = [
+            (s * n_actions + a, int(s2), float(p), float(r), bool(ends))
+            for s in range(n_states)
+            for a in range(n_actions)
+            for p, s2, r, ends in table[s][a]
+            if p > 0
+        ]
+        row, next_state, probability, reward, ends = (np.array(column) for column in zip(*entries, strict=True))
+        if not 0 <= next_state.min() <= next_state.max() < n_states:
+            raise ValueError(f"it leads to state {next_state.max()} of {n_states}")
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InputError(
+            "env: its table is not of the form P[s][a] = [(probability, next state, reward, terminated), …] with states"
+            f" and actions numbered from 0 ({type(error).__name__}: {error})"
+        ) from error
     first = _start(bare, start, n_states)
     terminal = _terminal(row // n_actions, next_state, ends, first, n_states)
     outcomes = Outcomes(row, next_state, probability, reward)
@@ -67,8 +76,7 @@ def _start(bare: Any, given: ArrayLike | None, n_states: int) -> Vector:
         raise InputError(
             f"start: {type(bare).__name__} does not say where episodes begin (initial_state_distrib); give start="
         )
-    start = np.asarray(start, dtype=np.float64)
-    return start / start.sum() if start.shape == (n_states,) and start.sum() > 0 else start
+    return as_distribution("start", start, n_states)
 
 
 def _terminal(states: Any, next_states: Any, ends: Any, start: Vector, n_states: int) -> Mask:
@@ -89,9 +97,3 @@ def _terminal(states: Any, next_states: Any, ends: Any, start: Vector, n_states:
             " that always do or never do"
         )
     return terminal
-
-
-def _whole_steps(max_steps: int | None) -> int | None:
-    if max_steps is not None and (max_steps != int(max_steps) or max_steps < 1):
-        raise InputError(f"max_steps: {max_steps} given, expected a whole number, 1 or more, or None")
-    return None if max_steps is None else int(max_steps)
