@@ -149,6 +149,7 @@ AGENT_REFUSALS = [
     (("td",), {"frame": "current"}, r"frame: 'current' given, but 'td' does not plan"),
     (("backward",), {"frame": "next"}, r"frame: 'next' given, expected 'previous' \(plan from s\) or 'current'"),
     (("q",), {"learn": False}, r"learn: False given, but 'q' does nothing else"),
+    (("backward",), {"learn": "False"}, r"learn: 'False' given, expected True or False"),
     (("td",), {"alpha": 0}, r"alpha: 0 given, expected a step size in \(0, 1\]"),
     (("td",), {"alpha": 1.5}, r"alpha: 1\.5 given"),
     (("td",), {"alpha": float("nan")}, r"alpha: nan given"),
@@ -250,6 +251,32 @@ def test_a_wrapper_that_renumbers_states_does_not_meet_the_table():
     assert (runs.values[0, :16] == runs.values[0, 0]).all()
     with pytest.raises(bc.InputError, match="this environment carries no table"):
         bc.train(shifted, bc.agent("true-forward"), 1, seed=0)
+
+
+def test_states_outside_of_the_space_are_refused_before_they_reach_a_kernel():
+    class Lying(gymnasium.Env):
+        observation_space, action_space = gymnasium.spaces.Discrete(3), gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return 0, {}
+
+        def step(self, action):
+            return 7, 0.0, False, False, {}
+
+    with pytest.raises(bc.InputError, match="next_state: 7 observed, but the environment's space has 0 to 2"):
+        bc.train(Lying(), bc.agent("backward"), 1, 0)
+
+
+def test_the_switch_interval_is_what_it_was_after_runs_at_once():
+    import threading
+
+    before = sys.getswitchinterval()
+    threads = [threading.Thread(target=bc.run, args=(MAZE, bc.agent("q"), 50, 20)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sys.getswitchinterval() == before
 
 
 def test_train_refuses():

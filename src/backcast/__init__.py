@@ -69,7 +69,8 @@ def __dir__() -> list[str]:
 
 def _is_command() -> bool:
     """Whether Python was started as `backcast …` or `python -m backcast`, which load what they need later."""
-    return bool(sys.argv) and (sys.argv[0] == "-m" or PurePath(sys.argv[0]).stem == "backcast")
+    started = sys.orig_argv[1:3] == ["-m", "backcast"]
+    return started or (bool(sys.argv) and PurePath(sys.argv[0]).stem == "backcast")
 
 
 if not _is_command():  # so that gymnasium.make("backcast/Maze-v0") works after `import backcast`

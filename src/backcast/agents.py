@@ -112,6 +112,8 @@ def agent(
         raise InputError(f"frame: {frame!r} given, but {kind!r} does not plan; leave frame out")
     if not learn and not plans:
         raise InputError(f"learn: False given, but {kind!r} does nothing else; pure planning needs a kind that plans")
+    if not isinstance(learn, (bool, np.bool_)):
+        raise InputError(f"learn: {learn!r} given, expected True or False (pure planning)")
     if schedule not in ("linear", "constant"):
         raise InputError(f"schedule: {schedule!r} given, expected 'linear' or 'constant'")
     for name, size in (("alpha", alpha), ("alpha_model", alpha_model), ("alpha_plan", alpha_plan)):

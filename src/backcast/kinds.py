@@ -90,6 +90,8 @@ def register(
     """Decorator: make a function (setup, agent) → (model, planner) available as a kind; its docstring is shown."""
 
     def add(build: Any) -> Any:
+        if name in KINDS and KINDS[name].build.__module__ == __name__:
+            raise InputError(f"kind: {name!r} is one of Backcast's own; choose another name")
         summary = (build.__doc__ or "").strip().splitlines()[0] if build.__doc__ else ""
         KINDS[name] = Kind(name, summary, build, frame, only, needs_world)
         return build

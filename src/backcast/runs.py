@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from backcast.worlds.world import World
 T = TypeVar("T")
 
 _FOREVER = 2**62
+_switching, _quick_runs, _usual_interval = threading.Lock(), list[int](), 5e-3
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,9 @@ def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: N
             results[seed] = work(seed)
 
     with _quick_switching(), ThreadPoolExecutor(min(threads, len(seeds)), thread_name_prefix="backcast") as pool:
-        takers = [pool.submit(take) for _ in range(min(threads, len(seeds)))]
+        takers = []
         try:
+            takers += [pool.submit(take) for _ in range(min(threads, len(seeds)))]
             while not any(taker.done() and taker.exception() for taker in takers):
                 if not wait(takers, timeout=0.2, return_when=FIRST_EXCEPTION).not_done:
                     break
@@ -157,12 +160,19 @@ def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: N
 @contextlib.contextmanager
 def _quick_switching() -> Iterator[None]:
     """Let a thread that returns from a kernel have the interpreter soon, not after 5 ms."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(min(usual, 1e-4))
+    global _usual_interval
+    with _switching:
+        if not _quick_runs:
+            _usual_interval = sys.getswitchinterval()
+            sys.setswitchinterval(min(_usual_interval, 1e-4))
+        _quick_runs.append(1)
     try:
         yield
     finally:
-        sys.setswitchinterval(usual)
+        with _switching:
+            _quick_runs.pop()
+            if not _quick_runs:
+                sys.setswitchinterval(_usual_interval)
 
 
 def one_run(

@@ -10,7 +10,7 @@ from backcast.arrays import as_fraction, as_whole
 from backcast.errors import InputError
 from backcast.kinds import KINDS, Setup
 from backcast.loop import EPSILON, act, begin, measure, observe
-from backcast.models.rows import with_room
+from backcast.models.rows import Rows, with_room
 from backcast.randomness import streams
 from backcast.runs import Runs, check_agent, collect, empty_record
 from backcast.worlds.tables import from_gymnasium
@@ -34,6 +34,7 @@ class Stepwise:
 
     def begin_episode(self, s: int) -> None:
         """An episode begins in state s; step sizes and ε are those of the next episode."""
+        self._refuse_unknown(state=s)
         self.episode += 1
         self._first = True
         begin(self.parts, self.rates, s)
@@ -49,6 +50,7 @@ class Stepwise:
 
     def observe(self, s: int, a: int, r: float, s2: int, terminated: bool) -> None:
         """One step was taken. A truncated episode is not terminated: its last step bootstraps like any other."""
+        self._refuse_unknown(state=s, action=a, next_state=s2)
         self._make_room(s, a, s2)
         observe(self.parts, self.rates, s, a, float(r), s2, bool(terminated), self._first)
         self._first = False
@@ -56,14 +58,24 @@ class Stepwise:
     def _make_room(self, s: int, a: int, s2: int) -> None:
         """Rows have room for what the world's graph allows; where the graph is unknown they grow."""
         model = self.parts.model
-        if not hasattr(model, "rows"):
-            return
-        rows = model.rows
-        for row in (s2, s * self.parts.values.n_actions + a):
-            if row < len(rows.used):
-                rows = with_room(rows, row)
-        if rows is not model.rows:
-            self.parts = self.parts._replace(model=model._replace(rows=rows))
+        grown = {}
+        for name, rows in model._asdict().items():
+            if isinstance(rows, Rows):
+                for row in (s2, s * self.parts.values.n_actions + a):
+                    if row < len(rows.used):
+                        rows = with_room(rows, row)
+                grown[name] = rows
+        if any(rows is not getattr(model, name) for name, rows in grown.items()):
+            self.parts = self.parts._replace(model=model._replace(**grown))
+
+    def _refuse_unknown(self, **numbers: int) -> None:
+        """Kernels do not check their indices: a state or action outside of the tables must not come that far."""
+        n_actions = self.parts.values.n_actions
+        sizes = {"action": n_actions, "state": self.parts.values.u.size // n_actions}
+        for name, number in numbers.items():
+            size = sizes["action" if name == "action" else "state"]
+            if not 0 <= number < size:
+                raise InputError(f"{name}: {number} observed, but the environment's space has 0 to {size - 1}")
 
 
 def train(

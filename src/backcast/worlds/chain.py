@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+from scipy import sparse
 
-from backcast.arrays import as_whole
+from backcast.arrays import Vector, as_whole
 from backcast.errors import InputError
 from backcast.mdp import FiniteMDP
 from backcast.randomness import layout_generator
 from backcast.worlds.world import World
+
+_DENSE_LIMIT = 2_000  # states, above which a chain is sparse
 
 
 def chain(levels: Sequence[int] = (500, 50, 5), seed: int | None = 0, discount: float = 0.9) -> World:
@@ -46,15 +49,22 @@ def _draw(sizes: tuple[int, ...], seed: int, discount: float) -> FiniteMDP:
     rng = layout_generator(seed)
     bounds = np.cumsum((0, *sizes))
     n_states = int(bounds[-1])
-    transition = np.zeros((n_states, n_states))
-    reward = np.zeros((n_states, n_states))
-    for k in range(len(sizes) - 1):
-        block = np.s_[bounds[k] : bounds[k + 1], bounds[k + 1] : bounds[k + 2]]
-        weights = rng.random((sizes[k], sizes[k + 1]))
-        transition[block] = weights / weights.sum(axis=1, keepdims=True)
-    last = np.s_[bounds[-3] : bounds[-2], bounds[-2] :]
-    reward[last] = rng.normal(10.0, 10.0, size=(sizes[-2], sizes[-1]))
+    weights = [rng.random((sizes[k], sizes[k + 1])) for k in range(len(sizes) - 1)]
+    earned = rng.normal(10.0, 10.0, size=(sizes[-2], sizes[-1]))
+    rows = [block / block.sum(axis=1, keepdims=True) for block in weights]
+    transition = _above_the_diagonal(rows, sizes)
+    reward = _above_the_diagonal([*(np.zeros_like(block) for block in rows[:-1]), earned], sizes)
     start = np.zeros(n_states)
     start[: sizes[0]] = rng.random(sizes[0])
     start /= start.sum()
-    return FiniteMDP(transition[:, None, :], reward[:, None, :], discount, start, np.arange(n_states) >= bounds[-2])
+    terminal = np.arange(n_states) >= bounds[-2]
+    if n_states > _DENSE_LIMIT:
+        return FiniteMDP(transition, reward, discount, start, terminal)
+    return FiniteMDP(transition.toarray()[:, None, :], reward.toarray()[:, None, :], discount, start, terminal)
+
+
+def _above_the_diagonal(blocks: list[Vector], sizes: tuple[int, ...]) -> sparse.csr_array:
+    """One block from each level to the next, (S, S)."""
+    first, last = sparse.csr_array((sum(sizes), sizes[0])), sparse.csr_array((sizes[-1], sum(sizes[1:])))
+    inner = sparse.vstack([sparse.block_diag([sparse.csr_array(block) for block in blocks]), last])
+    return sparse.csr_array(sparse.hstack([first, inner]))

@@ -1,5 +1,7 @@
 """Text mazes: the control worlds of the paper's studies, and any other drawn with characters."""
 
+import textwrap
+
 import numpy as np
 from scipy import sparse
 
@@ -63,7 +65,7 @@ def _read(text: str) -> np.ndarray:
     """The characters (rows, columns) of a maze; errors name line and column."""
     if not isinstance(text, str):
         raise InputError(f"text: {type(text).__name__} given, expected the maze as text, drawn with {_LEGEND}")
-    lines = text.strip("\n").splitlines()
+    lines = textwrap.dedent(text).strip("\n").rstrip().splitlines()
     if not lines:
         raise InputError(f"text: it is empty; draw a maze with {_LEGEND}")
     for number, line in enumerate(lines, start=1):

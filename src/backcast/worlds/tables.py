@@ -1,5 +1,6 @@
 """Worlds from tables that exist: a finite MDP, or a Gymnasium environment that carries its transitions."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,9 @@ def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = N
     """
     bare = getattr(env, "unwrapped", env)
     own = getattr(bare, "world", None)
-    if isinstance(own, World):
-        return own
+    if isinstance(own, World):  # its discount is its own; a time limit around it counts
+        limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+        return own if limit is None else replace(own, max_steps=limit)
     table = getattr(bare, "P", None)
     if table is None:
         raise InputError(

@@ -52,7 +52,7 @@ class World:
         mdp: the finite MDP. A chain made with seed=None has none: every seed of a run draws its own.
         policy: the policy that is evaluated, (S, A), in a prediction world of several actions; else None.
         max_steps: where episodes are truncated unless a run says otherwise; None for never.
-        shape: rows and columns if the states are cells of a grid.
+        layout: the levels of a chain, or the characters of a maze.
     """
 
     name: str
