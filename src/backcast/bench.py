@@ -97,8 +97,7 @@ def growth(sides: tuple[int, ...], repeats: int) -> Iterator[Row]:
 
 
 def cores(repeats: int) -> Iterator[Row]:
-    """Many seeds with one worker and with as many as there are cores; last, long runs: what the cores can give."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Many seeds with one worker and on all cores; last, long runs: what the cores can give."""
     for world, chosen, episodes, seeds in (
         (maze(), agent("backward", frame="previous"), 100, 2000),
         (chain((500, 50, 5)), agent("backward"), 1500, 300),
@@ -106,13 +105,13 @@ def cores(repeats: int) -> Iterator[Row]:
     ):
         speeds = _take_turns(
             repeats,
-            partial(_throughput, world, chosen, episodes, seeds, count),
+            partial(_throughput, world, chosen, episodes, seeds, None),
             partial(_throughput, world, chosen, episodes, seeds, 1),
         )
         yield _row(
             "cores",
             world=world.name,
-            agent=f"{chosen.name}, {count} workers",
+            agent=f"{chosen.name}, all cores",
             steps_per_second=speeds[0],
             one_worker=speeds[1],
         )
@@ -158,7 +157,7 @@ def _steps_per_second(world: World, chosen: Agent, episodes: int) -> float:
     return steps / (time.perf_counter() - start)
 
 
-def _throughput(world: World, chosen: Agent, episodes: int, seeds: int, workers: int) -> float:
+def _throughput(world: World, chosen: Agent, episodes: int, seeds: int, workers: int | None) -> float:
     start = time.perf_counter()
     runs = run(world, chosen, episodes, seeds, workers=workers)
     return float(runs.steps.sum() / (time.perf_counter() - start))

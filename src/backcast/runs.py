@@ -104,7 +104,8 @@ def run(
         episodes: how many episodes each run has.
         seeds: a number n for the seeds 0 … n − 1, or the seeds.
         max_steps: where an episode is truncated (its last step still bootstraps); by default the world's limit.
-        workers: threads; by default as many as there are cores.
+        workers: threads; by default one more than there are cores, for while one waits for the interpreter its core
+            would be idle.
 
     Returns:
         Steps and reward per episode, errors in prediction, counted value updates, final values and models.
@@ -121,12 +122,17 @@ def run(
     chosen = check_seeds(seeds)
     schedule = agent.rates(as_whole("episodes", episodes, 1))
     limit = check_limit(world.draw(chosen[0]), max_steps)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = cores if workers is None else as_whole("workers", workers, 1)
+    threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
     stop = np.zeros(1, dtype=np.uint8)
     one_run(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
     results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop), chosen, threads, stop)
     return collect(world.name, agent, chosen, results)
+
+
+def usual_threads() -> int:
+    """One more than there are cores to use; one if there is only one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1 if cores > 1 else 1
 
 
 def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: NDArray[np.uint8]) -> list[T]:
