@@ -12,7 +12,7 @@ E = 2.718281828459045
 
 @intrinsic  # type: ignore[untyped-decorator]
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """A · b + c, rounded once. Unlike a contraction left to the compiler, it is always one."""
+    """The sum a · b + c, rounded once. Unlike a contraction left to the compiler, it is always one."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)

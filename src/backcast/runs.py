@@ -26,7 +26,7 @@ from backcast.worlds.world import World
 T = TypeVar("T")
 
 _FOREVER = 2**62
-_switching, _quick_runs, _usual_interval = threading.Lock(), list[int](), 5e-3
+_switching, _quick_runs, _usual_interval = threading.Lock(), 0, 5e-3
 
 
 @dataclass(frozen=True)
@@ -166,18 +166,18 @@ def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: N
 @contextlib.contextmanager
 def _quick_switching() -> Iterator[None]:
     """Let a thread that returns from a kernel have the interpreter soon, not after 5 ms."""
-    global _usual_interval
+    global _quick_runs, _usual_interval
     with _switching:
-        if not _quick_runs:
+        if _quick_runs == 0:
             _usual_interval = sys.getswitchinterval()
             sys.setswitchinterval(min(_usual_interval, 1e-4))
-        _quick_runs.append(1)
+        _quick_runs += 1
     try:
         yield
     finally:
         with _switching:
-            _quick_runs.pop()
-            if not _quick_runs:
+            _quick_runs -= 1
+            if _quick_runs == 0:
                 sys.setswitchinterval(_usual_interval)
 
 

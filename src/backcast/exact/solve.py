@@ -19,7 +19,7 @@ _TOLERANCE = 1e-11
 
 
 def solve_leaky(Q: Matrix, b: Vector, *, dense: bool = False) -> Vector:
-    """X with (I − Q) x = b.
+    """Solve (I − Q) x = b for x.
 
     Args:
         Q: (n, n), dense or csr.
