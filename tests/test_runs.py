@@ -200,7 +200,7 @@ RUN_REFUSALS = [
     (lambda: bc.run(CHAIN, bc.agent("q"), 1, 1), r"'q' works in control worlds, .* prediction; in prediction use 'td'"),
     (
         lambda: bc.run(MAZE, bc.agent("true-backward"), 1, 1),
-        r"a backward model is tied to a policy.*from_mdp\(mdp, pol",
+        r"the model is tied to a policy.*from_mdp\(mdp, pol",
     ),
     (lambda: bc.run(MAZE, bc.agent("q", alpha=[1.0]), 2, 1), r"alpha: a list of 1 given for 2 episodes"),
     (

@@ -1,6 +1,5 @@
 """`backcast.agent`: what an agent is, checked; and how it is put together for a world."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from backcast.arrays import Vector
-from backcast.errors import InputError
+from backcast.errors import InputError, nearest
 from backcast.kinds import KINDS, Setup
+from backcast.learners import TD
 from backcast.loop import Parts
+from backcast.settings import Settings, check_settings, describe
 from backcast.values import zeros
 
 StepSize = float | Sequence[float]
@@ -29,6 +30,7 @@ class Agent:
         alpha_plan: step size of planning; None: alpha.
         epsilon: how often a control agent acts at random.
         schedule: "linear" (numbers fall to 0 over the run) or "constant".
+        settings: what else the kind takes, such as ("model", "counts"); `get` looks one up.
     """
 
     kind: str
@@ -39,11 +41,30 @@ class Agent:
     alpha_plan: StepSize | None = None
     epsilon: StepSize = 0.5
     schedule: str = "linear"
+    settings: Settings = ()
 
     @property
     def name(self) -> str:
-        """As in exported tables: `kind` or `kind@frame`, with `pure:` before it where there is no learning."""
-        return ("" if self.learn else "pure:") + self.kind + (f"@{self.frame}" if self.frame else "")
+        """As in exported tables: `kind` or `kind@frame`, with `pure:` before it where there is no learning.
+
+        Settings of the kind follow: `backward@previous,model=counts`.
+        """
+        frame = f"@{self.frame}" if self.frame else ""
+        return ("" if self.learn else "pure:") + self.kind + frame + describe(self.settings)
+
+    def get(self, setting: str, usual: Any = None) -> Any:
+        """The value of a setting, or the usual one if it was not given."""
+        return dict(self.settings).get(setting, usual)
+
+    @property
+    def knows_the_truth(self) -> bool:
+        """Whether it plans with the true model."""
+        return self.kind.startswith("true-") or self.get("model") == "true"
+
+    @property
+    def looks_far(self) -> bool:
+        """Whether its model spans several steps."""
+        return self.get("horizon", 1) > 1 or any(self.get(span) is not None for span in ("weights", "lam", "option"))
 
     @property
     def plans_from_current(self) -> bool:
@@ -62,10 +83,18 @@ class Agent:
 
     def build(self, setup: Setup) -> Parts:
         """The parts of this agent, at work in a world."""
-        KINDS[self.kind].check(setup)
-        model, planner = KINDS[self.kind].build(setup, self)
+        kind = KINDS[self.kind]
+        kind.check(setup, self)
+        model, planner, *learner = kind.build(setup, self)
         table = zeros(setup.n_states, setup.n_actions)
-        return Parts(model, planner, table, self.learn, setup.discount, np.zeros(2, dtype=np.int64))
+        return Parts(
+            model,
+            planner,
+            learner[0] if learner else TD(self.learn),
+            table,
+            setup.discount,
+            np.zeros(2, dtype=np.int64),
+        )
 
 
 def agent(
@@ -77,12 +106,13 @@ def agent(
     alpha_plan: StepSize | None = None,
     epsilon: StepSize = 0.5,
     schedule: str = "linear",
+    **settings: Any,
 ) -> Agent:
     """Describe an agent.
 
     Args:
         kind: `td` (prediction) and `q` (control) only learn; `forward` and `backward` also learn a model and plan with
-            it; `true-forward` and `true-backward` plan with the true model.
+            it; `true-forward` and `true-backward` plan with the true model. `backcast list` shows them all.
         frame: where planners plan from when s led to s': "previous" (s) or "current" (s'). By default backward planning
             is from s', forward planning from s, as in the paper's prediction studies.
         learn: False for pure planning, without the learning update beside it.
@@ -91,6 +121,19 @@ def agent(
         alpha_plan: the same for planning; by default alpha.
         epsilon: probability in [0, 1] of a random action, in control.
         schedule: "linear": numbers fall linearly to 0 over the run; "constant": they stay. Lists are taken as they are.
+        settings: what the kind takes besides. `backward` and, where it applies, `forward` take:
+
+            - model: "softmax" (the paper's, and the usual one), "counts" (maximum likelihood) or "true";
+            - how far the model looks, one of horizon=n (n steps), weights=(w₁, w₂, …) (a mixture of 1, 2, … steps),
+              lam=λ (a number, or one for each state; lam_by="mc" or "td" says how it is learned) and
+              option=`backcast.Option`;
+            - conditioned=True: rows P←(s̃ | s, ã) and a backward policy instead of joint rows;
+            - sample=N: N sampled updates a step (Algorithm 1) instead of one expected update over all predecessors;
+            - top=k: only the k most probable; depth=d: then from each of them to its own, d levels deep;
+            - forget=ρ: draw a row back by this rate before each observation, because a control agent's policy changes;
+            - importance=True: weight steps by π(a | s) / b(a | s), so that the model is that of the greedy policy.
+
+            docs/agents.md says what the other kinds take.
 
     Raises:
         InputError: with a sentence that says what was given and what is allowed.
@@ -100,17 +143,16 @@ def agent(
         'backward@previous'
         >>> agent("forward", learn=False).name
         'pure:forward'
+        >>> agent("backward", model="counts", horizon=3).name
+        'backward,model=counts,horizon=3'
     """
     if not isinstance(kind, str) or kind not in KINDS:
-        close = difflib.get_close_matches(str(kind), KINDS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"kind: {kind!r} given, expected one of {', '.join(KINDS)}{hint}")
+        raise InputError(f"kind: {kind!r} given, expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
     if frame is not None and frame not in ("previous", "current"):
         raise InputError(f"frame: {frame!r} given, expected 'previous' (plan from s) or 'current' (plan from s')")
-    plans = KINDS[kind].frame is not None
-    if frame is not None and not plans:
-        raise InputError(f"frame: {frame!r} given, but {kind!r} does not plan; leave frame out")
-    if not learn and not plans:
+    if frame is not None and KINDS[kind].frame is None:
+        raise InputError(f"frame: {frame!r} given, but {kind!r} does not plan from s or s'; leave frame out")
+    if not learn and not KINDS[kind].plans:
         raise InputError(f"learn: False given, but {kind!r} does nothing else; pure planning needs a kind that plans")
     if not isinstance(learn, (bool, np.bool_)):
         raise InputError(f"learn: {learn!r} given, expected True or False (pure planning)")
@@ -120,7 +162,8 @@ def agent(
         _check_rate(name, size, "a step size in (0, 1]", lambda x: (x > 0) & (x <= 1))
     _check_rate("epsilon", epsilon, "a probability in [0, 1]", lambda x: (x >= 0) & (x <= 1))
     alpha, alpha_model, alpha_plan, epsilon = map(_hashable, (alpha, alpha_model, alpha_plan, epsilon))
-    return Agent(kind, frame, bool(learn), alpha, alpha_model, alpha_plan, epsilon, schedule)
+    chosen = check_settings(kind, KINDS[kind].settings, settings)
+    return Agent(kind, frame, bool(learn), alpha, alpha_model, alpha_plan, epsilon, schedule, chosen)
 
 
 def _hashable(rate: Any) -> Any:

@@ -54,6 +54,7 @@ def kernel(function: F, **options: Any) -> F:
 
 
 _methods: dict[str, dict[type, Callable[..., Any]]] = {}
+_defaults: dict[str, Callable[..., Any]] = {}
 
 
 def part(cls: C) -> C:
@@ -74,12 +75,24 @@ def part(cls: C) -> C:
     return cls
 
 
+def optional(name: str) -> Callable[[F], F]:
+    """Decorator: what a kernel does when it calls this method of a part that has none."""
+
+    def add(function: F) -> F:
+        _defaults[name] = function
+        if name not in _methods:
+            _announce(name, function)
+        return function
+
+    return add
+
+
 def _announce(name: str, example: Callable[..., Any]) -> None:
     """Tell Numba that NamedTuples may have a method of this name."""
     bodies = _methods[name] = {}
 
     def resolve(self: Any, *arguments: Any) -> Any:
-        return bodies.get(self.instance_class)
+        return bodies.get(self.instance_class) or _defaults.get(name)
 
     resolve.__signature__ = inspect.signature(example)  # type: ignore[attr-defined]
     for base in (types.NamedTuple, types.NamedUniTuple):

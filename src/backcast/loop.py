@@ -13,12 +13,12 @@ from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
 from backcast.arrays import Indices, Mask, Vector
-from backcast.compiling import kernel, part, types
-from backcast.learners.td import td_update
+from backcast.compiling import kernel, optional, part, types
+from backcast.interaction import EPSILON, Step
+from backcast.policies import act
 from backcast.randomness import Stream, pick, uniform
 from backcast.values import Values
 
-ALPHA, ALPHA_MODEL, ALPHA_PLAN, EPSILON = 0, 1, 2, 3  # the columns of a schedule
 LEARNING, PLANNING = 0, 1  # the two counters of value updates
 
 
@@ -57,12 +57,12 @@ class Table(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """An agent at work: its model, its planner, its values, and what it counts."""
+    """An agent at work: its model, its planner, its learner, its values, and what it counts."""
 
     model: Any
     planner: Any
+    learner: Any
     values: Values
-    learns: bool
     discount: float
     updates: NDArray[np.int64]  # (2,): value updates by learning and by planning
 
@@ -82,48 +82,45 @@ class Record(NamedTuple):
 
 
 @kernel
-def act(values: Values, s: int, epsilon: float, stream: Stream) -> int:
-    """An ε-greedy action; ties are broken uniformly at random."""
-    n_actions = values.n_actions
-    if n_actions == 1:
-        return 0
-    if uniform(stream) < epsilon:
-        return int(uniform(stream) * n_actions)
-    first = s * n_actions
-    best, ties, action = values.u[first], 1, 0
-    for a in range(1, n_actions):
-        u = values.u[first + a]
-        if u > best:
-            best, ties, action = u, 1, a
-        elif u == best:
-            ties += 1
-    if ties == 1:
-        return action
-    left = int(uniform(stream) * ties)
-    for a in range(n_actions):
-        if values.u[first + a] == best:
-            if left == 0:
-                return a
-            left -= 1
-    return action
-
-
-@kernel
 def begin(agent: Parts, rates: Vector, s: int) -> None:
     """The first state of an episode."""
-    agent.updates[PLANNING] += agent.planner.begin(agent.model, agent.values, s, agent.discount, rates[ALPHA_PLAN])
+    agent.updates[PLANNING] += agent.planner.begin(agent.model, agent.values, s, agent.discount, rates)
 
 
 @kernel
 def observe(agent: Parts, rates: Vector, s: int, a: int, r: float, s2: int, ends: bool, first: bool) -> None:
     """One interaction s, a → r, s': model learning, value learning, planning (lines 6 to 11 of the algorithms)."""
-    agent.model.learn(s, a, r, s2, ends, rates[ALPHA_MODEL])
-    if agent.learns:
-        td_update(agent.values, s, a, r, s2, ends, agent.discount, rates[ALPHA])
-        agent.updates[LEARNING] += 1
-    agent.updates[PLANNING] += agent.planner.plan(
-        agent.model, agent.values, s, s2, ends, first, agent.discount, rates[ALPHA_PLAN]
-    )
+    step = Step(s, a, r, s2, ends, first)
+    agent.model.learn(agent.values, step, agent.discount, rates)
+    agent.updates[LEARNING] += agent.learner.update(agent.values, step, agent.discount, rates)
+    agent.updates[PLANNING] += agent.planner.plan(agent.model, agent.values, step, agent.discount, rates)
+
+
+@kernel
+def finish(agent: Parts, rates: Vector, s: int, ends: bool) -> None:
+    """An episode is over: it ended in s, or it was cut off there."""
+    agent.updates[LEARNING] += agent.learner.conclude(agent.values, s, ends, agent.discount, rates)
+    agent.updates[PLANNING] += agent.planner.finish(agent.model, agent.values, s, ends, agent.discount, rates)
+
+
+@optional("begin")
+def _begins_without_planning(self: Any, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
+    """Most planners do nothing when an episode begins."""
+    return 0
+
+
+@optional("finish")
+def _ends_without_planning(
+    self: Any, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector
+) -> int:
+    """Most planners do nothing when an episode is over."""
+    return 0
+
+
+@optional("conclude")
+def _has_learned(self: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+    """Most learners have learned everything when an episode is over."""
+    return 0
 
 
 @kernel
@@ -156,6 +153,8 @@ def run_episodes(
             s = s2
             steps += 1
             gained += r
+        if steps > 0:
+            finish(agent, rates, s, ends)
         record.steps[episode] = steps
         record.reward[episode] = gained
         if record.truth.size > 0:

@@ -34,6 +34,11 @@ def streams(seed: int) -> tuple[Stream, Stream]:
     return _pcg64(*words[:4]), _pcg64(*words[4:])
 
 
+def planning_stream(seed: int) -> Stream:
+    """What an agent imagines; independent of what happens to it and of what it does."""
+    return _pcg64(*np.random.SeedSequence(seed, spawn_key=(2,)).generate_state(4, np.uint64).tolist())
+
+
 def _pcg64(first: int, second: int, third: int, fourth: int) -> Stream:
     """The state of NumPy's PCG64 when it is seeded with four words."""
     increment = ((third << 64 | fourth) << 1 | 1) & _128

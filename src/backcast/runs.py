@@ -187,7 +187,7 @@ def one_run(
     """One run in this thread: what it recorded, and the agent as it was left. Everything it writes is its own."""
     stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
     drawn = world.draw(seed)
-    setup = Setup(drawn.n_states, drawn.n_actions, drawn.discount, drawn)
+    setup = Setup(drawn.n_states, drawn.n_actions, drawn.discount, drawn, seed, None if limit >= _FOREVER else limit)
     parts = agent.build(setup)
     record = empty_record(len(schedule), drawn)
     run_episodes(drawn.steps_table, parts, schedule, *streams(seed), limit, record, stop)

@@ -16,6 +16,7 @@ import numpy as np
 from backcast import exact
 from backcast.agents import Agent, agent
 from backcast.arrays import Vector
+from backcast.interaction import Step
 from backcast.kinds import KINDS, Setup
 from backcast.loop import Parts
 from backcast.models.learned import learned
@@ -88,7 +89,8 @@ class AgentConformance(_Suite):
             assert np.array_equal(runs.updates.learning, runs.steps.sum(axis=1))
         for world, parts, s, s2 in self._planning_states():
             before = as_array(parts.values)
-            counted = parts.planner.plan(parts.model, parts.values, s, s2, False, False, world.discount, 0.5)
+            step = Step(s, 0, 0.0, s2, False, False)
+            counted = parts.planner.plan(parts.model, parts.values, step, world.discount, np.full(4, 0.5))
             changed = int((as_array(parts.values) != before).sum())
             assert changed == counted, f"{counted} updates counted, {changed} values changed"
 
@@ -147,7 +149,8 @@ class ExpectedPlanningConformance(_Suite):
                 parts.model.ahead[:] = world.discount * v * ~world.mdp.terminal
                 parts.model.sum_ahead[0] = parts.model.ahead.sum()
             ends = bool(world.mdp.terminal[s])
-            parts.planner.plan(parts.model, parts.values, s, s, ends, False, world.discount, 1.0)
+            step = Step(s, 0, 0.0, s, ends, False)
+            parts.planner.plan(parts.model, parts.values, step, world.discount, np.ones(4))
             change += d[s] * (as_array(parts.values)[:, 0] - v)
         one = exact.chains.OneStep(world.mdp)
         expected = d * (np.asarray(one.R).sum(axis=1) + one.G @ v - v) * ~world.mdp.terminal
@@ -190,7 +193,7 @@ def model_loss(probabilities: Vector, world: World, backward: bool) -> float:
 
 def _probabilities(parts: Parts, world: World) -> Vector:
     model = learned(parts.model, world.n_states, world.n_actions)
-    full = model.joint if _looks_back(parts) else model.transition
+    full = np.nan_to_num(model.joint if _looks_back(parts) else model.transition)  # NaN: nothing is known
     return full.reshape(len(parts.model.rows.used), -1)
 
 

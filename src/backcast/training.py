@@ -1,5 +1,6 @@
 """`backcast.train`: the same agents, step by step, in any Gymnasium environment with Discrete spaces."""
 
+import dataclasses
 from typing import Any
 
 import gymnasium
@@ -8,9 +9,12 @@ from gymnasium.spaces import Discrete
 from backcast.agents import Agent
 from backcast.arrays import as_fraction, as_whole
 from backcast.errors import InputError
-from backcast.kinds import KINDS, Setup
-from backcast.loop import EPSILON, act, begin, measure, observe
-from backcast.models.rows import Rows, with_room
+from backcast.interaction import EPSILON
+from backcast.kinds import Setup
+from backcast.loop import begin, finish, measure, observe
+from backcast.models import CountRows, Rows
+from backcast.models.rows import with_room
+from backcast.policies import act
 from backcast.randomness import streams
 from backcast.runs import Runs, check_agent, collect, empty_record
 from backcast.worlds.tables import from_gymnasium
@@ -26,7 +30,7 @@ class Stepwise:
 
     def __init__(self, agent: Agent, setup: Setup, episodes: int, seed: int) -> None:
         check_agent(agent)
-        self.parts = agent.build(setup)
+        self.parts = agent.build(dataclasses.replace(setup, seed=seed))
         self.schedule = agent.rates(episodes)
         _, self.stream = streams(seed)
         self.episode = -1
@@ -55,18 +59,16 @@ class Stepwise:
         observe(self.parts, self.rates, s, a, float(r), s2, bool(terminated), self._first)
         self._first = False
 
+    def end_episode(self, s: int, terminated: bool) -> None:
+        """The episode is over: it ended in s, or it was cut off there."""
+        finish(self.parts, self.rates, s, bool(terminated))
+
     def _make_room(self, s: int, a: int, s2: int) -> None:
         """Rows have room for what the world's graph allows; where the graph is unknown they grow."""
-        model = self.parts.model
-        grown = {}
-        for name, rows in model._asdict().items():
-            if isinstance(rows, Rows):
-                for row in (s2, s * self.parts.values.n_actions + a):
-                    if row < len(rows.used):
-                        rows = with_room(rows, row)
-                grown[name] = rows
-        if any(rows is not getattr(model, name) for name, rows in grown.items()):
-            self.parts = self.parts._replace(model=model._replace(**grown))
+        rows = s2, s * self.parts.values.n_actions + a
+        model = _with_room(self.parts.model, rows)
+        if model is not self.parts.model:
+            self.parts = self.parts._replace(model=model)
 
     def _refuse_unknown(self, **numbers: int) -> None:
         """Kernels do not check their indices: a state or action outside of the tables must not come that far."""
@@ -76,6 +78,18 @@ class Stepwise:
             size = sizes["action" if name == "action" else "state"]
             if not 0 <= number < size:
                 raise InputError(f"{name}: {number} observed, but the environment's space has 0 to {size - 1}")
+
+
+def _with_room(part: Any, rows: tuple[int, ...]) -> Any:
+    """The same part, in which all these rows have a free place."""
+    if isinstance(part, Rows | CountRows):
+        for row in rows:
+            part = with_room(part, row) if row < len(part.used) else part
+        return part
+    if not hasattr(part, "_asdict"):
+        return part
+    fields = {name: _with_room(field, rows) for name, field in part._asdict().items()}
+    return part._replace(**fields) if any(fields[name] is not getattr(part, name) for name in fields) else part
 
 
 def train(
@@ -116,6 +130,7 @@ def train(
             walker.begin_episode(s)
         else:
             walker.episode += 1
+        terminated = False
         while not over:
             a = walker.act(s)
             observation, r, terminated, truncated, _ = env.step(a + int(offset[1]))
@@ -125,6 +140,8 @@ def train(
             record.steps[episode] += 1
             record.reward[episode] += float(r)
             over = terminated or truncated or record.steps[episode] == limit
+        if record.steps[episode]:
+            walker.end_episode(s, terminated)
         if record.truth.size:
             measure(walker.parts.values, record, episode)
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
@@ -137,7 +154,7 @@ def _world_of(env: Any, agent: Agent, discount: float) -> World | None:
     A wrapper may change what states and actions mean: a table is used only if the numbers of both fit.
     """
     own = isinstance(getattr(env.unwrapped, "world", None), World)
-    if not own and not (KINDS[agent.kind].needs_world and hasattr(env.unwrapped, "P")):
+    if not own and not (agent.knows_the_truth and hasattr(env.unwrapped, "P")):
         return None
     world = from_gymnasium(env, discount)
     sizes = getattr(env.observation_space, "n", None), getattr(env.action_space, "n", None)

@@ -10,8 +10,8 @@ import numpy as np
 from backcast import exact
 from backcast.agents import Agent
 from backcast.arrays import Vector
+from backcast.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
 from backcast.kinds import Setup
-from backcast.loop import ALPHA, ALPHA_MODEL, ALPHA_PLAN
 
 
 def softmax(logits: Vector) -> Vector:

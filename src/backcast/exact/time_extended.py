@@ -56,22 +56,25 @@ class TimeExtended:
         return np.array(states, dtype=dtype, copy=copy)
 
 
-def n_step(mdp: FiniteMDP, policy: Policy = None, n: int = 1) -> TimeExtended:
+def n_step(mdp: FiniteMDP, policy: Policy = None, n: int = 1, looking: str = "backward") -> TimeExtended:
     """P←⁽ⁿ⁾ = (P←_π)ⁿ and r⁽ⁿ⁾(s̃, s) = E[Σ_{t<n} γᵗ R_{t+1} | S_0 = s̃, S_n = s] (section 3).
 
-    A sparse world gives sparse results; their fill grows with n.
+    A sparse world gives sparse results; their fill grows with n. looking="forward" gives the forward model
+    P⁽ⁿ⁾(s | s̃), indexed [s̃, s] throughout.
     """
     weights = np.zeros(as_whole("n", n, 1))
     weights[-1] = 1.0
-    return multi_time(mdp, policy, weights)
+    return multi_time(mdp, policy, weights, looking)
 
 
-def multi_time(mdp: FiniteMDP, policy: Policy = None, weights: ArrayLike = (1.0,)) -> TimeExtended:
+def multi_time(
+    mdp: FiniteMDP, policy: Policy = None, weights: ArrayLike = (1.0,), looking: str = "backward"
+) -> TimeExtended:
     """The mixture Σ_n w_n P←⁽ⁿ⁾ of n-step models, n = 1 … len(weights) (appendix A.3).
 
     `reward` is the expected reward given both ends, the number of steps not being given: each r⁽ⁿ⁾(s̃, s)
     counts by the probability that s̃ was n steps before. (The paper writes Σ_n w_n r⁽ⁿ⁾, which no planning
-    update can use: see docs/theory.md.)
+    update can use: see docs/theory.md.) `looking` is as in `n_step`.
     """
     w = as_floats("weights", weights)
     if w.ndim != 1 or w.size == 0:
@@ -88,10 +91,14 @@ def multi_time(mdp: FiniteMDP, policy: Policy = None, weights: ArrayLike = (1.0,
             F_n, D_n = one.P @ F_n, one.G @ D_n
         if weight:
             F, W, D = F + weight * F_n, W + weight * W_n, D + weight * D_n
+    if _looks_forward(looking):
+        return _forward(F, W, D)
     return _reversed(F, W, D, stationary(mdp, policy))
 
 
-def lambda_model(mdp: FiniteMDP, policy: Policy = None, lam: ArrayLike = 0.0) -> TimeExtended:
+def lambda_model(
+    mdp: FiniteMDP, policy: Policy = None, lam: ArrayLike = 0.0, looking: str = "backward"
+) -> TimeExtended:
     """The λ-model: going backward, stop at each predecessor s̃ with probability 1 − λ(s̃) (appendix A.3).
 
     P←_λ(s̃ | s) = (1 − λ(s̃)) P←(s̃ | s) + Σ_x λ(x) P←(x | s) P←_λ(s̃ | x), which is
@@ -101,27 +108,42 @@ def lambda_model(mdp: FiniteMDP, policy: Policy = None, lam: ArrayLike = 0.0) ->
         mdp: the world.
         policy: the policy that the model is tied to.
         lam: λ in [0, 1], a number or one per state (S,); it must be below 1 in some visited state.
+        looking: as in `n_step`; looking forward, λ is a number.
 
     Returns:
         The model, dense: everything that is visited can be a predecessor.
     """
+    if _looks_forward(looking) and np.ndim(lam) > 0:
+        raise InputError("lam: one for each state belongs to the predecessors; looking forward give a number")
     lam = _per_state("lam", lam, mdp.n_states)
     d = stationary(mdp, policy)
     visited = np.flatnonzero(d > 0)
     if (1 - lam[visited]).max() < _NEVER:
         raise InputError("lam: it is 1 (or nearly) in every visited state: the model stops at no predecessor")
+    return stopping_model(mdp, policy, 1 - lam, lam, looking)
+
+
+def stopping_model(
+    mdp: FiniteMDP, policy: Policy, stop: Vector, go_on: Vector, looking: str = "backward"
+) -> TimeExtended:
+    """The model that, going backward, stops at s̃ with probability `stop` and goes on with `go_on`, each (S,).
+
+    What is left of 1 breaks the way off: rows then sum to less than 1.
+    """
+    d = stationary(mdp, policy)
+    visited = np.flatnonzero(d > 0)
     one = OneStep(mdp, policy)
     P, R, G = (_part(matrix, visited) for matrix in (one.P, one.R, one.G))
-    go_on, stop = lam[visited], 1 - lam[visited][:, None]
+    go_on, stop = go_on[visited], stop[visited][:, None]
     X = solve_leaky(P * go_on, P)
     F = stop * X
     D = stop * solve_leaky(G * go_on, G)
     W = stop * solve_leaky(G * go_on, R + (R * go_on) @ X)
     F, W, D = (_whole(matrix, visited, mdp.n_states) for matrix in (F, W, D))
-    return _reversed(F, W, D, d)
+    return _forward(F, W, D) if _looks_forward(looking) else _reversed(F, W, D, d)
 
 
-def option_model(mdp: FiniteMDP, policy: Policy, initiation: ArrayLike) -> Matrix:
+def option_model(mdp: FiniteMDP, policy: Policy, initiation: ArrayLike, termination: ArrayLike | None = None) -> Matrix:
     """The backward model of an option that follows `policy` from where it was initiated (appendix A.3).
 
     P←_o(s̃ | s) = ι(s̃) P←(s̃ | s) + Σ_x (1 − ι(x)) P←(x | s) P←_o(s̃ | x): the λ-model with λ = 1 − ι, whose
@@ -131,6 +153,8 @@ def option_model(mdp: FiniteMDP, policy: Policy, initiation: ArrayLike) -> Matri
         mdp: the world.
         policy: the option's policy π_o.
         initiation: ι(s̃) in [0, 1], the probability that the option was initiated at s̃; (S,) or a number.
+        termination: β(s) in [0, 1], (S,) or a number. A way back does not lead through states at which the option
+            terminated: the second term has (1 − ι(x)) (1 − β(x)), and rows sum to less than 1. None: never.
 
     Returns:
         P←_o(s̃ | s), (S, S) [s, s̃].
@@ -138,7 +162,20 @@ def option_model(mdp: FiniteMDP, policy: Policy, initiation: ArrayLike) -> Matri
     iota = _per_state("initiation", initiation, mdp.n_states)
     if (iota[stationary(mdp, policy) > 0] == 0).all():
         raise InputError("initiation: it is 0 in every visited state, so that the option begins nowhere")
-    return lambda_model(mdp, policy, 1 - iota).states
+    if termination is None:
+        return lambda_model(mdp, policy, 1 - iota).states
+    beta = _per_state("termination", termination, mdp.n_states)
+    return stopping_model(mdp, policy, iota, (1 - iota) * (1 - beta)).states
+
+
+def _looks_forward(looking: str) -> bool:
+    if looking not in ("backward", "forward"):
+        raise InputError(f"looking: {looking!r} given, expected 'backward' or 'forward'")
+    return looking == "forward"
+
+
+def _forward(F: Matrix, W: Matrix, D: Matrix) -> TimeExtended:
+    return TimeExtended(F, ratio(W, F), W, D, np.zeros(0, dtype=np.int64))
 
 
 def _reversed(F: Matrix, W: Matrix, D: Matrix, d: Vector) -> TimeExtended:

@@ -1,5 +1,5 @@
 """What is learned from real steps, without a model: temporal differences."""
 
-from backcast.learners.td import td_update
+from backcast.learners.td import TD
 
-__all__ = ["td_update"]
+__all__ = ["TD"]

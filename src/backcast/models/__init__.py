@@ -1,8 +1,20 @@
 """What is learned about the world: rows of probabilities, looking forward or backward."""
 
 from backcast.models.backward import BackwardModel
-from backcast.models.forward import ForwardModel
+from backcast.models.counts import CountRows
+from backcast.models.extended import ExtendedModel
+from backcast.models.forward import ExtendedForward, ForwardModel
+from backcast.models.lambda_td import LambdaModel
 from backcast.models.none import NoModel
 from backcast.models.rows import Rows
 
-__all__ = ["BackwardModel", "ForwardModel", "NoModel", "Rows"]
+__all__ = [
+    "BackwardModel",
+    "CountRows",
+    "ExtendedForward",
+    "ExtendedModel",
+    "ForwardModel",
+    "LambdaModel",
+    "NoModel",
+    "Rows",
+]

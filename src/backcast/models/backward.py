@@ -1,15 +1,22 @@
-"""Backward models: which state and action led here?"""
+"""Backward models: which state and action led here?
 
-from typing import NamedTuple
+A planner asks any of them in the same way. The rows first_row(s) … last_row(s) − 1 hold the predecessors of s;
+`factor(row)` is what a row counts, `pair(row, key)` the index s̃·A + ã that an entry stands for, and an entry's target
+is made of `base` (what all entries share) and of what is kept beside the entry.
+"""
+
+from typing import Any, NamedTuple
 
 from backcast.arrays import Vector
 from backcast.compiling import part
-from backcast.models.rows import Rows
+from backcast.interaction import ALPHA_MODEL, Step
+from backcast.models.past import importance
+from backcast.values import Values
 
 
 @part
 class BackwardModel(NamedTuple):
-    """P←(s̃, ã | s): a row for each state s over the pairs s̃·A + ã that may precede it.
+    """P←(s̃, ã | s) over one step: a softmax row for each state s over the pairs s̃·A + ã that may precede it.
 
     The reward belongs to the pair (s̃, s) in prediction, r(s̃, s), and to the state s in control, r(s), as in the
     paper's experiments.
@@ -20,20 +27,54 @@ class BackwardModel(NamedTuple):
         n_actions: A.
         by_pair: whether rewards belong to pairs.
         learns: False for a true model.
+        forgets: by how much a row is drawn back before each step of it.
+        follow: the policy that steps are weighted towards, see `importance`.
     """
 
-    rows: Rows
+    rows: Any
     state_reward: Vector
     n_actions: int
     by_pair: bool
     learns: bool
+    forgets: float
+    follow: Vector
 
-    def learn(self, s: int, a: int, r: float, s2: int, ends: bool, alpha: float) -> None:
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Cross-entropy step for the row of s' towards (s, a); regression step for the reward."""
         if not self.learns:
             return
-        place = self.rows.observe(s2, s * self.n_actions + a, alpha)
+        alpha = rates[ALPHA_MODEL]
+        mass = 1.0 if self.follow.size == 0 else importance(self.follow, values, step, rates)
+        if self.forgets > 0.0:
+            self.rows.forget(step.s2, self.forgets)
+        if mass == 0.0:
+            return
+        place = self.rows.observe(step.s2, step.s * self.n_actions + step.a, alpha, mass)
         if self.by_pair:
-            self.rows.reward[place] += alpha * (r - self.rows.reward[place])
+            self.rows.reward[place] += alpha * (step.r - self.rows.reward[place])
         else:
-            self.state_reward[s2] += alpha * (r - self.state_reward[s2])
+            self.state_reward[step.s2] += alpha * (step.r - self.state_reward[step.s2])
+
+    def first_row(self, s: int) -> int:
+        """One row for each state."""
+        return s
+
+    def last_row(self, s: int) -> int:
+        """One row for each state."""
+        return s + 1
+
+    def factor(self, row: int) -> float:
+        """A row counts fully."""
+        return 1.0
+
+    def pair(self, row: int, key: int) -> int:
+        """Keys are pairs."""
+        return key
+
+    def base(self, s: int, best: float, discount: float) -> float:
+        """r(s) + γ max_a q(s, a), with γ = 0 where s ends the episode."""
+        return self.state_reward[s] + discount * best
+
+    def target(self, place: int, base: float, best: float) -> float:
+        """r(s̃, s) + r(s) + γ max_a q(s, a)."""
+        return self.rows.reward[place] + base

@@ -1,12 +1,17 @@
-"""Forward models: what follows this state and action?"""
+"""Forward models: what follows this state and action?
 
-from typing import NamedTuple
+A planner asks any of them in the same way: `look_ahead(s')` is the value of arriving in s', and `outlook` adds what is
+kept beside an entry of a row.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from backcast.arrays import Vector
 from backcast.compiling import kernel, part
-from backcast.models.rows import Rows
+from backcast.interaction import ALPHA_MODEL, Step
+from backcast.models.extended import ExtendedModel
 from backcast.values import Values
 
 
@@ -15,7 +20,7 @@ class ForwardModel(NamedTuple):
     """P(s' | s, a): a row for each pair s·A + a over the next states, with rewards and, in control, terminations.
 
     The expectation over next states needs h(s') = r(s') + γ̄(s') max_a' q(s', a') also for all states never observed,
-    which share one probability. Their sum is kept: only the states of the current step change it.
+    which share one probability in a softmax. Their sum is kept: only the states of the current step change it.
 
     Attributes:
         rows: probabilities and, where they belong to pairs, rewards of the next states.
@@ -27,9 +32,10 @@ class ForwardModel(NamedTuple):
         by_pair: whether rewards belong to pairs.
         learns_ends: whether terminations are learned (control).
         learns: False for a true model.
+        forgets: by how much a row is drawn back before each step of it.
     """
 
-    rows: Rows
+    rows: Any
     state_reward: Vector
     goes_on: Vector
     ahead: Vector
@@ -38,31 +44,93 @@ class ForwardModel(NamedTuple):
     by_pair: bool
     learns_ends: bool
     learns: bool
+    forgets: float
 
-    def learn(self, s: int, a: int, r: float, s2: int, ends: bool, alpha: float) -> None:
-        """Cross-entropy step for the row of (s, a) towards s'; steps for the reward and the termination of s'."""
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
+        """A step for the row of (s, a) towards s'; steps for the reward and the termination of s'."""
         if not self.learns:
             return
-        place = self.rows.observe(s * self.n_actions + a, s2, alpha)
+        alpha, s2 = rates[ALPHA_MODEL], step.s2
+        row = step.s * self.n_actions + step.a
+        if self.forgets > 0.0:
+            self.rows.forget(row, self.forgets)
+        place = self.rows.observe(row, s2, alpha, 1.0)
         if self.by_pair:
-            self.rows.reward[place] += alpha * (r - self.rows.reward[place])
+            self.rows.reward[place] += self.rows.rate(place, alpha, 1.0) * (step.r - self.rows.reward[place])
         else:
-            self.state_reward[s2] += alpha * (r - self.state_reward[s2])
+            self.state_reward[s2] += alpha * (step.r - self.state_reward[s2])
         if self.learns_ends:
             going = 1.0 / (1.0 + np.exp(-self.goes_on[s2]))
             # both logits of the two-way softmax move by the same amount, in opposite directions
-            self.goes_on[s2] += 2.0 * alpha * ((0.0 if ends else 1.0) - going)
+            self.goes_on[s2] += 2.0 * alpha * ((0.0 if step.ends else 1.0) - going)
+
+    def look_ahead(self, values: Values, s: int, discount: float) -> float:
+        """h(s) = r(s) + γ̄(s) max_a q(s, a)."""
+        h = self.state_reward[s]
+        if self.goes_on[s] > 0.0:
+            h += discount * values.best(s)
+        return h
+
+    def outlook(self, place: int, h: float) -> float:
+        """r(s, s') + h(s')."""
+        return self.rows.reward[place] + h
+
+    def unseen(self, h: float) -> float:
+        """What is expected of successors never observed, for a sum of their h."""
+        return h
+
+
+@part
+class ExtendedForward(NamedTuple):
+    """P(s | s̃, ã) over several steps, learned along the same ways as the backward models; h(s) is max_a q(s, a).
+
+    Attributes:
+        ways: what is learned.
+        rows: its rows.
+        ahead: (S,) h(s), as last refreshed.
+        sum_ahead: (2,) Σ_s h(s), and the refreshes since it was last summed afresh.
+    """
+
+    ways: ExtendedModel
+    rows: Any
+    ahead: Vector
+    sum_ahead: Vector
+
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
+        """Remember the step and look back along the way."""
+        self.ways.learn(values, step, discount, rates)
+
+    def look_ahead(self, values: Values, s: int, discount: float) -> float:
+        """The value of s; how far it is discounted is known to the entries."""
+        return values.best(s)
+
+    def outlook(self, place: int, h: float) -> float:
+        """The reward on the way, and h(s) discounted as far as the way is long."""
+        return self.rows.reward[place] + self.rows.carried[place] * h
+
+    def unseen(self, h: float) -> float:
+        """What is expected of states never observed, for a sum of their h: γⁿ h."""
+        return self.ways.unseen * h
 
 
 @kernel
-def refresh(model: ForwardModel, values: Values, s: int, discount: float) -> None:
-    """Bring h(s) and the sum up to date after the values, the reward or the termination of s changed."""
-    h = model.state_reward[s]
-    if model.goes_on[s] > 0.0:
-        h += discount * values.best(s)
+def refresh(model: Any, values: Values, s: int, discount: float) -> None:
+    """Bring h(s) and the sum up to date after the values, the reward or the termination of s changed.
+
+    Only rows that leave something to the unobserved need them.
+    """
+    if model.rows.width == 0:
+        return
+    h = model.look_ahead(values, s, discount)
     model.sum_ahead[0] += h - model.ahead[s]
     model.ahead[s] = h
     model.sum_ahead[1] += 1.0
     if model.sum_ahead[1] > 16 * model.ahead.size:  # so that rounding errors do not pile up
         model.sum_ahead[0] = model.ahead.sum()
         model.sum_ahead[1] = 0.0
+
+
+@kernel
+def ahead_of(model: Any, values: Values, s: int, discount: float) -> float:
+    """h(s): as kept, or computed where nothing is kept."""
+    return model.ahead[s] if model.rows.width > 0 else model.look_ahead(values, s, discount)

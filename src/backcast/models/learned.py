@@ -8,8 +8,10 @@ import numpy as np
 from backcast.arrays import Indices, Vector, as_whole
 from backcast.errors import InputError
 from backcast.models.backward import BackwardModel
-from backcast.models.forward import ForwardModel
-from backcast.models.rows import Rows, predict
+from backcast.models.extended import ExtendedModel
+from backcast.models.forward import ExtendedForward, ForwardModel
+from backcast.models.lambda_td import LambdaModel
+from backcast.models.rows import predict
 
 
 @dataclass(frozen=True)
@@ -34,23 +36,37 @@ class Prediction:
 
 @dataclass(frozen=True)
 class LearnedBackward:
-    """A backward model after a run."""
+    """A backward model after a run; `np.asarray(model)` is `model.states`.
 
-    model: BackwardModel = field(repr=False)
+    A row of a softmax that was never observed is uniform; a row of counts that was never observed is NaN, as rows of
+    states never visited are in `backcast.exact`.
+    """
+
+    model: Any = field(repr=False)
     n_states: int
     n_actions: int
 
     def predict(self, s: int) -> Prediction:
         """The predecessors of s: which state and action led here?"""
-        keys, probability, each_other = predict(self.model.rows, _within("s", s, self.n_states))
-        order = np.argsort(-probability, kind="stable")
-        states, actions = np.divmod(keys[order], self.n_actions)
-        return Prediction(states, actions, probability[order], each_other)
+        s = _within("s", s, self.n_states)
+        rows, found, probability, each_other = self.model.rows, [], [], 0.0
+        for row in range(self.model.first_row(s), self.model.last_row(s)):
+            keys, chances, left = predict(rows, row)
+            found.append(np.array([self.model.pair(row, key) for key in keys], dtype=np.int64))
+            probability.append(chances * (self.model.factor(row) if self._is_conditioned else 1.0))
+            each_other = left if rows.width else 0.0
+        pairs, chances = np.concatenate(found), np.concatenate(probability)
+        order = np.argsort(-chances, kind="stable")
+        states, actions = np.divmod(pairs[order], self.n_actions)
+        return Prediction(states, actions, chances[order], each_other)
 
     @property
     def joint(self) -> Vector:
-        """P←(s̃, ã | s), (S, S, A) [s, s̃, ã]."""
-        return _dense(self.model.rows, self.n_states * self.n_actions).reshape(self.n_states, self.n_states, -1)
+        """P←(s̃, ã | s), (S, S, A) [s, s̃, ã]; a restart counts as the first action of the terminal state."""
+        full = self._spread("weight") + self._restarts()
+        seen = full.sum(axis=(1, 2)) > 0
+        full[~seen] = np.nan
+        return full
 
     @property
     def states(self) -> Vector:
@@ -58,18 +74,78 @@ class LearnedBackward:
         return self.joint.sum(axis=2)
 
     @property
+    def action(self) -> Vector:
+        """The backward policy π←(ã | s), (S, A) [s, ã]."""
+        return self.joint.sum(axis=1)
+
+    @property
+    def given_action(self) -> Vector:
+        """P←(s̃ | s, ã), (S, A, S) [s, ã, s̃]; NaN where ã never led to s."""
+        joint = self.joint.transpose(0, 2, 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return joint / joint.sum(axis=2, keepdims=True)
+
+    @property
     def reward(self) -> Vector:
-        """r(s̃, s), (S, S) [s̃, s], in prediction; r(s), (S,), in control."""
-        if not self.model.by_pair:
+        """The reward on the way from s̃ to s, (S, S) [s̃, s]; r(s), (S,), of the paper's model in control."""
+        if isinstance(self.model, BackwardModel) and not self.model.by_pair:
             return self.model.state_reward.copy()
-        return _dense_reward(self.model.rows, self.n_states).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.nan_to_num(self.earned / self._spread("weight").sum(axis=2)).T
+
+    @property
+    def earned(self) -> Vector:
+        """E[reward on the way; S̃ = s̃ | s], (S, S) [s, s̃]."""
+        if isinstance(self.model, BackwardModel) and not self.model.by_pair:
+            return self.states * self.model.state_reward[:, None]
+        return self._spread("reward").sum(axis=2)
+
+    @property
+    def discounted(self) -> Vector:
+        """E[discount on the way; S̃ = s̃ | s], (S, S) [s, s̃]; of a model that knows how far it looks."""
+        if isinstance(self.model, BackwardModel):
+            raise InputError("discounted: the paper's one-step model keeps no discounts; they are γ, or 0 at an end")
+        return self._spread("carried").sum(axis=2)
+
+    @property
+    def _is_conditioned(self) -> bool:
+        return bool(getattr(self.model, "conditioned", False))
+
+    def _spread(self, name: str) -> Vector:
+        """(S, S, A) [s, s̃, ã]: probabilities, or rewards or discounts times probabilities."""
+        rows, full = self.model.rows, np.zeros((self.n_states, self.n_states * self.n_actions))
+        mixed = isinstance(self.model, LambdaModel) or name == "weight"  # else kept given both ends
+        for s in range(self.n_states):
+            for row in range(self.model.first_row(s), self.model.last_row(s)):
+                keys, chances, each_other = predict(rows, row)
+                places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
+                if rows.width and name == "weight":
+                    full[s] = each_other
+                factor = self.model.factor(row) if self._is_conditioned else 1.0
+                pairs = np.array([self.model.pair(row, key) for key in keys], dtype=np.int64)
+                full[s, pairs] = factor * getattr(rows, name)[places] * (rows.share[row] if mixed else chances)
+        if name == "weight":
+            return full.reshape(self.n_states, self.n_states, -1)
+        return full.reshape(self.n_states, self.n_states, -1)
+
+    def _restarts(self) -> Vector:
+        """(S, S, A): ways that began at a terminal state, of models that count them."""
+        full = np.zeros((self.n_states, self.n_states, self.n_actions))
+        if isinstance(self.model, ExtendedModel) and not self.model.rows.width:
+            restarts = self.model.restarts
+            total = self.model.arrivals
+            for s in np.flatnonzero(restarts.total > 0):
+                keys, _, _ = predict(restarts, int(s))
+                places = slice(restarts.offset[s], restarts.offset[s] + restarts.used[s])
+                full[s, keys, 0] = restarts.weight[places] / total[s]
+        return full
 
 
 @dataclass(frozen=True)
 class LearnedForward:
     """A forward model after a run."""
 
-    model: ForwardModel = field(repr=False)
+    model: Any = field(repr=False)
     n_states: int
     n_actions: int
 
@@ -78,32 +154,60 @@ class LearnedForward:
         row = _within("s", s, self.n_states) * self.n_actions + _within("a", a, self.n_actions)
         keys, probability, each_other = predict(self.model.rows, row)
         order = np.argsort(-probability, kind="stable")
-        return Prediction(keys[order], np.full(len(keys), a), probability[order], each_other)
+        left = each_other if self.model.rows.width else 0.0
+        return Prediction(keys[order], np.full(len(keys), a), probability[order], left)
 
     @property
     def transition(self) -> Vector:
-        """P(s' | s, a), (S, A, S)."""
-        return _dense(self.model.rows, self.n_states).reshape(self.n_states, self.n_actions, self.n_states)
+        """P(s' | s, a), (S, A, S); over several steps where the model spans them. NaN in rows of counts never seen."""
+        return self._spread("weight")
 
     @property
     def reward(self) -> Vector:
         """r(s, a, s'), (S, A, S), where rewards belong to pairs; r(s'), (S,), where they belong to states."""
-        if not self.model.by_pair:
+        if isinstance(self.model, ForwardModel) and not self.model.by_pair:
             return self.model.state_reward.copy()
-        return _dense_reward(self.model.rows, self.n_states).reshape(self.n_states, self.n_actions, self.n_states)
+        reward = self._spread("reward")
+        if not isinstance(self.model, LambdaModel):
+            return reward
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.nan_to_num(reward / self._spread("weight"))
+
+    @property
+    def discounted(self) -> Vector:
+        """E[discount on the way; S' = s' | s, a], (S, A, S); of a model over several steps."""
+        if isinstance(self.model, ForwardModel):
+            raise InputError("discounted: a one-step model keeps no discounts; they are γ, or 0 at an end")
+        carried = self._spread("carried")
+        return carried if isinstance(self.model, LambdaModel) else carried * self._spread("weight")
 
     @property
     def ends(self) -> Any:
         """Whether a state is taken to end the episode, (S,)."""
+        if not isinstance(self.model, ForwardModel):
+            raise InputError("ends: a model over several steps knows discounts instead of ends; see discounted")
         return self.model.goes_on <= 0
+
+    def _spread(self, name: str) -> Vector:
+        rows = self.model.rows
+        full = np.zeros((self.n_states * self.n_actions, self.n_states))
+        for row in range(len(full)):
+            keys, chances, each_other = predict(rows, row)
+            places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
+            if name == "weight":
+                full[row] = each_other if rows.width else (0.0 if len(keys) else np.nan)
+                full[row, keys] = chances
+            else:
+                full[row, keys] = getattr(rows, name)[places]
+        return full.reshape(self.n_states, self.n_actions, self.n_states)
 
 
 def learned(model: Any, n_states: int, n_actions: int) -> Any:
     """Wrap a model part so that it can be asked; parts without a wrapper are given back as they are."""
-    if isinstance(model, BackwardModel):
-        return LearnedBackward(model, n_states, n_actions)
-    if isinstance(model, ForwardModel):
+    if isinstance(model, ForwardModel | ExtendedForward) or (isinstance(model, LambdaModel) and model.forward):
         return LearnedForward(model, n_states, n_actions)
+    if isinstance(model, BackwardModel | ExtendedModel | LambdaModel):
+        return LearnedBackward(model, n_states, n_actions)
     return model
 
 
@@ -112,21 +216,3 @@ def _within(field: str, given: int, size: int) -> int:
     if number >= size:
         raise InputError(f"{field}: {given} given, expected 0 to {size - 1}")
     return number
-
-
-def _dense(rows: Rows, width: int) -> Vector:
-    full = np.zeros((len(rows.used), width))
-    for row in range(len(rows.used)):
-        keys, probability, each_other = predict(rows, row)
-        if rows.width:
-            full[row] = each_other
-        full[row, keys] = probability
-    return full
-
-
-def _dense_reward(rows: Rows, width: int) -> Vector:
-    full = np.zeros((len(rows.used), width))
-    for row in range(len(rows.used)):
-        places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
-        full[row, rows.key[places]] = rows.reward[places]
-    return full

@@ -2,7 +2,10 @@
 
 from typing import NamedTuple
 
+from backcast.arrays import Vector
 from backcast.compiling import part
+from backcast.interaction import Step
+from backcast.values import Values
 
 
 @part
@@ -11,5 +14,5 @@ class NoModel(NamedTuple):
 
     unused: int = 0
 
-    def learn(self, s: int, a: int, r: float, s2: int, ends: bool, alpha: float) -> None:
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Nothing."""

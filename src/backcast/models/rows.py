@@ -9,14 +9,14 @@ dense softmax up to rounding (w never falls below 1, and grows only like a logar
 Rows that hold true probabilities have w = P, Z = 1 and no unobserved outcome.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from backcast.arrays import Indices, Vector
-from backcast.compiling import part
+from backcast.compiling import kernel, part
 from backcast.numerics import E, exp_of_fraction
+from backcast.randomness import Stream, uniform
 
 BLOCK = 4  # rows begin at multiples of it and are updated so many places at a time, used or not
 
@@ -31,6 +31,7 @@ class Rows(NamedTuple):
         key: (places,) the outcome.
         weight: (places,) its weight w.
         reward: (places,) the mean reward r(row, outcome).
+        carried: (places,) the mean discount on the way to it, used by models over several steps.
         share: (rows,) 1 / Z, the probability of each unobserved outcome.
         width: N, the number of possible outcomes; 0 for true rows, whose outcomes are all there.
     """
@@ -40,28 +41,21 @@ class Rows(NamedTuple):
     key: Indices
     weight: Vector
     reward: Vector
+    carried: Vector
     share: Vector
     width: int
 
-    def find(self, row: int, key: int) -> int:
-        """The place of an outcome in a row, made if it is new."""
-        first = self.offset[row]
-        last = first + self.used[row]
-        place = last
-        for k in range(first, last):  # to the end, for a branch that nobody can foresee costs more than looking on
-            place = k if self.key[k] == key else place
-        if place == last:
-            self.key[last], self.weight[last], self.reward[last] = key, 1.0, 0.0
-            self.used[row] += 1
-        return place
-
-    def observe(self, row: int, key: int, alpha: float) -> int:
-        """One cross-entropy step towards the observed outcome; its place.
+    def observe(self, row: int, key: int, alpha: float, mass: float) -> int:
+        """One cross-entropy step of size α · mass (at most 1) towards the observed outcome; its place.
 
         Against the logit of the unobserved, that of each outcome changes by −α (p − p_unobserved) = (α / Z) (1 − w),
         and that of the observed one by α more.
         """
-        place = self.find(row, key)
+        alpha = min(1.0, alpha * mass)
+        place = find(self, row, key)
+        if place == self.offset[row] + self.used[row]:
+            self.key[place], self.weight[place], self.reward[place] = key, 1.0, 0.0
+            self.used[row] += 1
         first = self.offset[row]
         last = first + self.used[row]
         step = alpha * self.share[row]
@@ -77,21 +71,69 @@ class Rows(NamedTuple):
         self.share[row] = 1.0 / total
         return place
 
+    def miss(self, row: int, mass: float) -> None:
+        """A softmax over the possible outcomes has no place for "none of them"."""
+
+    def forget(self, row: int, rate: float) -> None:
+        """Draw all logits of a row towards the equal ones it began with: logit ← (1 − rate) logit."""
+        first = self.offset[row]
+        total = float(self.width)
+        for k in range(first, first + self.used[row]):
+            self.weight[k] = np.exp((1.0 - rate) * np.log(self.weight[k]))
+            total += self.weight[k] - 1.0
+        self.share[row] = 1.0 / total
+
+    def rate(self, place: int, alpha: float, mass: float) -> float:
+        """The step size for what is kept beside an outcome, such as its reward."""
+        return min(1.0, alpha * mass)
+
     def unobserved(self, row: int) -> int:
         """How many outcomes share what the observed ones leave."""
         return max(0, self.width - self.used[row])
 
 
-def empty_rows(capacity: Indices, width: int) -> Rows:
-    """Softmax rows over `width` outcomes at equal logits; capacity (rows,) bounds the outcomes ever observed."""
+@kernel
+def find(rows: Any, row: int, key: int) -> int:
+    """The place of an outcome in a row; the first free place if it is new."""
+    first = rows.offset[row]
+    last = first + rows.used[row]
+    place = last
+    for k in range(first, last):  # to the end, for a branch that nobody can foresee costs more than looking on
+        place = k if rows.key[k] == key else place
+    return place
+
+
+@kernel
+def draw_unobserved(rows: Any, first: int, last: int, stream: Stream) -> int:
+    """One of the outcomes that are not in the places first … last − 1, all equally likely."""
+    while True:
+        key = int(uniform(stream) * rows.width)
+        seen = False
+        for k in range(first, last):
+            seen |= rows.key[k] == key
+        if not seen:
+            return key
+
+
+def places_for(capacity: Indices) -> Indices:
+    """(rows + 1,) where rows of this capacity begin."""
     offset = np.zeros(len(capacity) + 1, dtype=np.int64)
     np.cumsum((capacity + (BLOCK - 1)) // BLOCK * BLOCK, out=offset[1:])
-    rows, places = len(capacity), offset[-1]
-    key, count = np.zeros(places, dtype=np.int64), np.zeros(rows, dtype=np.int64)
-    return Rows(offset, count, key, np.ones(places), np.zeros(places), np.full(rows, 1.0 / width), width)
+    return offset
 
 
-def true_rows(offset: NDArray[np.int64], key: NDArray[np.int64], probability: Vector, reward: Vector) -> Rows:
+def empty_rows(capacity: Indices, width: int) -> Rows:
+    """Softmax rows over `width` outcomes at equal logits; capacity (rows,) bounds the outcomes ever observed."""
+    offset = places_for(capacity)
+    rows, places = len(capacity), int(offset[-1])
+    key, used = np.zeros(places, dtype=np.int64), np.zeros(rows, dtype=np.int64)
+    reward, carried, share = np.zeros(places), np.zeros(places), np.full(rows, 1.0 / width)
+    return Rows(offset, used, key, np.ones(places), reward, carried, share, width)
+
+
+def true_rows(
+    offset: Indices, key: Indices, probability: Vector, reward: Vector, carried: Vector | None = None
+) -> Rows:
     """Rows that hold what is true, and nothing else."""
     return Rows(
         offset.astype(np.int64),
@@ -99,12 +141,13 @@ def true_rows(offset: NDArray[np.int64], key: NDArray[np.int64], probability: Ve
         key.astype(np.int64),
         np.array(probability, dtype=np.float64),
         np.array(reward, dtype=np.float64),
+        np.zeros(len(key)) if carried is None else np.array(carried, dtype=np.float64),
         np.ones(len(offset) - 1),
         0,
     )
 
 
-def with_room(rows: Rows, row: int) -> Rows:
+def with_room(rows: Any, row: int) -> Any:
     """The same rows with at least one free place in `row`: for worlds whose graph is not known beforehand."""
     used = int(rows.used[row])
     if used < rows.offset[row + 1] - rows.offset[row]:
@@ -113,12 +156,12 @@ def with_room(rows: Rows, row: int) -> Rows:
     at = rows.offset[row + 1]
     offset = rows.offset.copy()
     offset[row + 1 :] += extra
-    key = np.insert(rows.key, at, np.zeros(extra, dtype=np.int64))
-    weight, reward = np.insert(rows.weight, at, np.ones(extra)), np.insert(rows.reward, at, np.zeros(extra))
-    return rows._replace(offset=offset, key=key, weight=weight, reward=reward)
+    new = {"key": 0, "weight": 1.0, "reward": 0.0, "carried": 0.0}
+    grown = {name: np.insert(getattr(rows, name), at, np.full(extra, start)) for name, start in new.items()}
+    return rows._replace(offset=offset, **grown)
 
 
-def predict(rows: Rows, row: int) -> tuple[Indices, Vector, float]:
+def predict(rows: Any, row: int) -> tuple[Indices, Vector, float]:
     """The outcomes seen in a row, their probabilities, and the probability that is left for each unseen one."""
     places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
     return rows.key[places].copy(), rows.weight[places] * rows.share[row], float(rows.share[row])

@@ -1,14 +1,18 @@
 """The true model of a world, as rows that agents can plan with."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from backcast.arrays import ratio
-from backcast.exact import stationary
+from backcast.exact import lambda_model, multi_time, n_step, stationary
 from backcast.exact.chains import as_policy, mix, restarting, scale
 from backcast.exact.reversal import reverse
+from backcast.exact.time_extended import TimeExtended, stopping_model
 from backcast.models.rows import Rows, true_rows
+from backcast.options import option_chances
 from backcast.worlds.world import World
 
 
@@ -39,3 +43,32 @@ def backward_rows(world: World) -> Rows:
     reward = ratio(mix(pi, mdp.table * mdp.table_reward), mix(pi, mdp.table)).T.tocsr()
     states, predecessors = back.nonzero()
     return true_rows(back.indptr, back.indices, back.data, np.asarray(reward[states, predecessors]).ravel())
+
+
+@lru_cache(maxsize=4)
+def extended_rows(world: World, span: tuple[str, Any], forward: bool) -> Rows:
+    """P←(s̃ | s), a row for each s, or P(s | s̃), a row for each s̃, over several steps.
+
+    As in `backward_rows`, no way begins at a terminal state.
+    """
+    true = _true_model(world, span, "forward" if forward else "backward")
+    probability, earned, discounted = (
+        sparse.csr_array(np.nan_to_num(part.toarray() if sparse.issparse(part) else part))
+        for part in (true.states, true.earned, true.discounted)
+    )
+    lives = np.where(world.mdp.terminal, 0.0, 1.0)
+    probability = scale(lives, probability, None) if forward else scale(None, probability, lives)
+    probability.eliminate_zeros()
+    places = probability.nonzero()
+    reward, carried = (np.asarray(part[places]).ravel() / probability.data for part in (earned, discounted))
+    return true_rows(probability.indptr, probability.indices, probability.data, reward, carried)
+
+
+def _true_model(world: World, span: tuple[str, Any], looking: str) -> TimeExtended:
+    name, value = span
+    if name == "option":
+        stop, go_on = option_chances(value, world.n_states)
+        return stopping_model(world.mdp, world.policy, stop, go_on, looking)
+    models: dict[str, Any] = {"horizon": n_step, "weights": multi_time, "lam": lambda_model}
+    result: TimeExtended = models[name](world.mdp, world.policy, value, looking)
+    return result

@@ -1,7 +1,17 @@
 """How a model corrects values between real steps."""
 
-from backcast.planners.backward import BackwardPlanner
-from backcast.planners.forward import ForwardPlanner
+from backcast.planners.backward import AllPredecessors, BackwardPlanner
+from backcast.planners.forward import AllSuccessors, ForwardPlanner, SampledSuccessors
 from backcast.planners.none import NoPlanner
+from backcast.planners.selective import Predecessors, SampledPredecessors
 
-__all__ = ["BackwardPlanner", "ForwardPlanner", "NoPlanner"]
+__all__ = [
+    "AllPredecessors",
+    "AllSuccessors",
+    "BackwardPlanner",
+    "ForwardPlanner",
+    "NoPlanner",
+    "Predecessors",
+    "SampledPredecessors",
+    "SampledSuccessors",
+]

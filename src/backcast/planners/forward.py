@@ -1,15 +1,19 @@
-"""Forward planning (the paper's Algorithm 3): re-evaluate the reference state from its imagined successors."""
+"""Forward planning (the paper's Algorithms 1 and 3): re-evaluate the reference state from its imagined successors."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from backcast.arrays import Vector
 from backcast.compiling import kernel, part
-from backcast.models.forward import ForwardModel, refresh
+from backcast.interaction import ALPHA_PLAN, Step
+from backcast.models.forward import ahead_of, refresh
+from backcast.models.rows import draw_unobserved
+from backcast.randomness import Stream, uniform
 from backcast.values import Values
 
 
 @part
 class ForwardPlanner(NamedTuple):
-    """Plans from s' (`current`) or from s; `pure` if there is no learning beside it.
+    """Plans from s' (`current`) or from s; `pure` if there is no learning beside it; `how` says with which successors.
 
     Planning from a terminal state is skipped. Pure planning from s' plans also from the first state of an episode,
     which would else never be planned from.
@@ -17,55 +21,119 @@ class ForwardPlanner(NamedTuple):
 
     current: bool
     pure: bool
+    how: Any
 
-    def begin(self, model: ForwardModel, values: Values, s: int, discount: float, alpha: float) -> int:
+    def begin(self, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
         """Plan from the first state of an episode, if nothing else will."""
         if self.current and self.pure:
-            return plan_forward(model, values, s, discount, alpha)
+            return self.how.reevaluate(model, values, s, discount, rates[ALPHA_PLAN])
         return 0
 
-    def plan(
-        self,
-        model: ForwardModel,
-        values: Values,
-        s: int,
-        s2: int,
-        ends: bool,
-        first: bool,
-        discount: float,
-        alpha: float,
-    ) -> int:
+    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan from the reference state of a step; the number of value updates."""
-        refresh(model, values, s, discount)
-        refresh(model, values, s2, discount)
+        refresh(model, values, step.s, discount)
+        refresh(model, values, step.s2, discount)
         if not self.current:
-            return plan_forward(model, values, s, discount, alpha)
-        if ends:
+            return self.how.reevaluate(model, values, step.s, discount, rates[ALPHA_PLAN])
+        if step.ends:
             return 0
-        return plan_forward(model, values, s2, discount, alpha)
+        return self.how.reevaluate(model, values, step.s2, discount, rates[ALPHA_PLAN])
+
+
+@part
+class AllSuccessors(NamedTuple):
+    """Expect over all successors; with `top` above 0 over the most probable ones only."""
+
+    top: int = 0
+
+    def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
+        """For all a: q(s, a) ← q(s, a) + α (Σ_s' P(s' | s, a) (r(s, s') + γ̄(s') max_a' q(s', a')) − q(s, a)).
+
+        One action after the other, as the algorithm is printed: where s may follow itself, later actions see the
+        update of earlier ones. Where a row of counts is empty, nothing is known and nothing is updated.
+        """
+        updates = 0
+        for a in range(values.n_actions):
+            row = s * values.n_actions + a
+            if model.rows.width > 0 or model.rows.used[row] > 0:
+                if self.top > 0:
+                    expected = expect_top(model, values, row, discount, self.top)
+                else:
+                    expected = expect(model, values, row, discount)
+                old = values.get(s, a)
+                values.put(s, a, old + alpha * (expected - old))
+                refresh(model, values, s, discount)
+                updates += 1
+        return updates
 
 
 @kernel
-def plan_forward(model: ForwardModel, values: Values, s: int, discount: float, alpha: float) -> int:
-    """For all a: q(s, a) ← q(s, a) + α (Σ_s' P(s' | s, a) (r(s, s') + γ̄(s') max_a' q(s', a')) − q(s, a)).
-
-    One action after the other, as the algorithm is printed: where s may follow itself, later actions see the update of
-    earlier ones.
-    """
+def expect(model: Any, values: Values, row: int, discount: float) -> float:
+    """Σ_s' P(s' | row) (r + h(s')) over all successors, observed or not."""
     rows = model.rows
-    n_actions = values.n_actions
-    for a in range(n_actions):
-        row = s * n_actions + a
-        first = rows.offset[row]
-        expected = 0.0
-        seen = 0.0
-        for k in range(first, first + rows.used[row]):
-            ahead = model.ahead[rows.key[k]]
-            expected += rows.weight[k] * (rows.reward[k] + ahead)
-            seen += ahead
-        if rows.unobserved(row) > 0:
-            expected += model.sum_ahead[0] - seen
-        old = values.get(s, a)
-        values.put(s, a, old + alpha * (expected * rows.share[row] - old))
-        refresh(model, values, s, discount)
-    return n_actions
+    first = rows.offset[row]
+    expected, seen = 0.0, 0.0
+    for k in range(first, first + rows.used[row]):
+        h = ahead_of(model, values, rows.key[k], discount)
+        expected += rows.weight[k] * model.outlook(k, h)
+        seen += h
+    if rows.unobserved(row) > 0:
+        expected += model.unseen(model.sum_ahead[0] - seen)
+    return expected * rows.share[row]
+
+
+@kernel
+def expect_top(model: Any, values: Values, row: int, discount: float, top: int) -> float:
+    """The same over the `top` most probable of the observed successors, as if there were no others."""
+    rows = model.rows
+    first = rows.offset[row]
+    last = first + rows.used[row]
+    expected, total, bound, after = 0.0, 0.0, 0.0, -1
+    for taken in range(top):
+        found = -1
+        for k in range(first, last):
+            comes_next = taken == 0 or rows.weight[k] < bound or (rows.weight[k] == bound and k > after)
+            if comes_next and (found < 0 or rows.weight[k] > rows.weight[found]):
+                found = k
+        if found < 0:
+            break
+        bound, after = rows.weight[found], found
+        total += bound
+        expected += bound * model.outlook(found, ahead_of(model, values, rows.key[found], discount))
+    return expected / total if total > 0.0 else expect(model, values, row, discount)
+
+
+@part
+class SampledSuccessors(NamedTuple):
+    """Algorithm 1 looking forward: `samples` times, an action of s, s' ~ P(s, a), and an update of q(s, a)."""
+
+    samples: int
+    stream: Stream
+
+    def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
+        """Sampled updates of s, actions drawn uniformly; the number of value updates."""
+        updates = 0
+        for _ in range(self.samples):
+            a = int(uniform(self.stream) * values.n_actions) if values.n_actions > 1 else 0
+            row = s * values.n_actions + a
+            if model.rows.width > 0 or model.rows.used[row] > 0:
+                target = draw_outlook(model, values, row, discount, self.stream)
+                old = values.get(s, a)
+                values.put(s, a, old + alpha * (target - old))
+                refresh(model, values, s, discount)
+                updates += 1
+        return updates
+
+
+@kernel
+def draw_outlook(model: Any, values: Values, row: int, discount: float, stream: Stream) -> float:
+    """The target r + h(s') for a successor s' drawn from the row."""
+    rows = model.rows
+    first = rows.offset[row]
+    last = first + rows.used[row]
+    left = uniform(stream)
+    for k in range(first, last):
+        left -= rows.weight[k] * rows.share[row]
+        if left < 0.0 or (rows.unobserved(row) == 0 and k == last - 1):
+            return model.outlook(k, ahead_of(model, values, rows.key[k], discount))
+    return model.unseen(model.ahead[draw_unobserved(rows, first, last, stream)])

@@ -2,7 +2,9 @@
 
 from typing import Any, NamedTuple
 
+from backcast.arrays import Vector
 from backcast.compiling import part
+from backcast.interaction import Step
 from backcast.values import Values
 
 
@@ -12,12 +14,6 @@ class NoPlanner(NamedTuple):
 
     unused: int = 0
 
-    def begin(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
-        """Nothing, in 0 updates."""
-        return 0
-
-    def plan(
-        self, model: Any, values: Values, s: int, s2: int, ends: bool, first: bool, discount: float, alpha: float
-    ) -> int:
+    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Nothing, in 0 updates."""
         return 0

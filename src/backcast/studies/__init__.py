@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
-from backcast.errors import InputError
+from backcast.errors import InputError, nearest
 from backcast.files import atomic_path
-from backcast.studies.spec import Study, check_study, nearest, read_study
+from backcast.studies.spec import Study, check_study, read_study
 from backcast.studies.store import Results, Store
 
 PAPER = ("fan-levels", "fan-ratios", "frames", "stochasticity")

@@ -16,7 +16,6 @@ Every agent lives in every world. A world may have `episodes` of its own and `se
 in it; `[grid]` lists values of agent settings of which every combination is run.
 """
 
-import difflib
 import itertools
 import json
 import tomllib
@@ -27,7 +26,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from backcast.agents import Agent, agent
-from backcast.errors import InputError
+from backcast.errors import InputError, nearest
 from backcast.kinds import KINDS
 from backcast.worlds import World, chain, from_gymnasium, maze
 
@@ -182,12 +181,6 @@ class Cell:
     def identity(self) -> dict[str, Any]:
         """Everything but the seeds that determines the numbers."""
         return {"world": self.world.identity(), "agent": vars(self.agent), "episodes": self.episodes}
-
-
-def nearest(word: str, words: Any) -> str:
-    """A hint for a word that is almost one of the words; empty if none is near."""
-    close = difflib.get_close_matches(str(word), list(words), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def read_study(path: str | Path) -> Study:

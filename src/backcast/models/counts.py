@@ -1,0 +1,79 @@
+"""Rows of counts: the maximum-likelihood estimate of the same probabilities that `Rows` holds as a softmax.
+
+P(outcome) = count / total. What was never observed has probability 0; a row that was never observed says nothing, which
+is not the same as saying that all outcomes are equally likely.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from backcast.arrays import Indices, Vector
+from backcast.compiling import part
+from backcast.models.rows import find, places_for
+
+
+@part
+class CountRows(NamedTuple):
+    """One row for each thing that is conditioned on; row i may use the places offset[i] … offset[i + 1] − 1.
+
+    Attributes:
+        offset: (rows + 1,) where the places of each row begin.
+        used: (rows,) how many places are in use: the outcomes observed.
+        key: (places,) the outcome.
+        weight: (places,) how often it was observed.
+        reward: (places,) the mean reward r(row, outcome).
+        carried: (places,) the mean discount on the way to it, used by models over several steps.
+        share: (rows,) 1 / total.
+        total: (rows,) all observations, also those of no outcome in the row.
+        width: 0: nothing is left for the unobserved.
+    """
+
+    offset: Indices
+    used: Indices
+    key: Indices
+    weight: Vector
+    reward: Vector
+    carried: Vector
+    share: Vector
+    total: Vector
+    width: int
+
+    def observe(self, row: int, key: int, alpha: float, mass: float) -> int:
+        """Count an outcome `mass` times (α plays no part); its place."""
+        place = find(self, row, key)
+        if place == self.offset[row] + self.used[row]:
+            self.key[place], self.weight[place], self.reward[place], self.carried[place] = key, 0.0, 0.0, 0.0
+            self.used[row] += 1
+        self.weight[place] += mass
+        self.miss(row, mass)
+        return place
+
+    def miss(self, row: int, mass: float) -> None:
+        """Count an observation of none of the outcomes."""
+        self.total[row] += mass
+        self.share[row] = 1.0 / self.total[row]
+
+    def forget(self, row: int, rate: float) -> None:
+        """Count what was observed so far less: count ← (1 − rate) count."""
+        first = self.offset[row]
+        for k in range(first, first + self.used[row]):
+            self.weight[k] *= 1.0 - rate
+        self.total[row] *= 1.0 - rate
+
+    def rate(self, place: int, alpha: float, mass: float) -> float:
+        """The step size with which what is kept beside an outcome becomes a mean."""
+        return mass / self.weight[place]
+
+    def unobserved(self, row: int) -> int:
+        """None."""
+        return 0
+
+
+def empty_counts(capacity: Indices) -> CountRows:
+    """Rows in which nothing was counted; capacity (rows,) bounds the outcomes ever observed."""
+    offset = places_for(capacity)
+    rows, places = len(capacity), int(offset[-1])
+    key, used = np.zeros(places, dtype=np.int64), np.zeros(rows, dtype=np.int64)
+    weight, reward, carried = np.zeros(places), np.zeros(places), np.zeros(places)
+    return CountRows(offset, used, key, weight, reward, carried, np.zeros(rows), np.zeros(rows), 0)

@@ -1,0 +1,137 @@
+"""Backward and forward models that are learned along the way the agent came: counts, n steps, mixtures, λ, options.
+
+At each arrival in s the model looks back along the way once, to the s̃ at which the backward process stops (appendix
+A.3, by Monte Carlo), and observes how s̃ and s were connected: how often, what was earned on the way, and how far s is
+discounted as seen from s̃. These are the three quantities of `backcast.exact.TimeExtended`.
+"""
+
+from typing import Any, NamedTuple
+
+from backcast.arrays import Vector
+from backcast.compiling import kernel, part
+from backcast.interaction import ALPHA_MODEL, Step
+from backcast.models.counts import CountRows
+from backcast.models.past import Past, Stop, Way, importance, look_back
+from backcast.values import Values
+
+
+@part
+class ExtendedModel(NamedTuple):
+    """Looking back: P←(s̃, ã | s). Looking ahead (`forward`): P(s | s̃, ã) over the same ways.
+
+    Attributes:
+        rows: softmax or counts. A row for each s over pairs s̃·A + ã; `conditioned`, for each s·A + ã over s̃; `forward`,
+            for each s̃·A + ã over s.
+        restarts: how often a way to s began at a terminal state, which is no step that could be corrected.
+        led: (S·A,) how often a way to s began with ã; π←(ã | s) = led / arrivals.
+        arrivals: (S,) how often s was arrived at.
+        weight: (S,) how much a planning step from s counts: the probability that an option terminates there.
+        past: the way.
+        stop: where looking back stops.
+        unseen: the discount between pairs never observed, γⁿ, that a softmax needs.
+        follow: the policy that steps are weighted towards, see `importance`.
+        forgets: by how much a row is drawn back before each observation of it.
+    """
+
+    rows: Any
+    restarts: CountRows
+    led: Vector
+    arrivals: Vector
+    weight: Vector
+    past: Past
+    stop: Stop
+    unseen: float
+    follow: Vector
+    forgets: float
+    n_actions: int
+    conditioned: bool
+    forward: bool
+    learns: bool
+
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
+        """Remember the step, and the restart before it; look back from each state that was arrived at."""
+        if not self.learns:
+            return
+        past = self.past
+        if step.first:
+            if past.ended[0] >= 0:
+                past.remember(-1 - past.ended[0], 0.0, 0.0, 1.0)
+                arrive(self, step.s, rates[ALPHA_MODEL])
+            else:
+                past.clock[0] = 0
+        ratio = 1.0 if self.follow.size == 0 else importance(self.follow, values, step, rates)
+        past.remember(step.s * self.n_actions + step.a, step.r, 0.0 if step.ends else discount, ratio)
+        past.ended[0] = step.s2 if step.ends else -1
+        arrive(self, step.s2, rates[ALPHA_MODEL])
+
+    def first_row(self, s: int) -> int:
+        """The first row with predecessors of s."""
+        return s * self.n_actions if self.conditioned else s
+
+    def last_row(self, s: int) -> int:
+        """One after the last row with predecessors of s."""
+        return (s + 1) * self.n_actions if self.conditioned else s + 1
+
+    def factor(self, row: int) -> float:
+        """How much a row counts: π←(ã | s) where rows are conditioned on ã, times the weight of s."""
+        if not self.conditioned:
+            return self.weight[row]
+        s = row // self.n_actions
+        return self.weight[s] * (self.led[row] / self.arrivals[s] if self.arrivals[s] > 0.0 else 0.0)
+
+    def pair(self, row: int, key: int) -> int:
+        """The index s̃·A + ã of an entry."""
+        return key * self.n_actions + row % self.n_actions if self.conditioned else key
+
+    def base(self, s: int, best: float, discount: float) -> float:
+        """What a pair never observed is corrected towards: γⁿ max_a q(s, a), 0 where s ends the episode."""
+        return self.unseen * best if discount > 0.0 else 0.0
+
+    def target(self, place: int, base: float, best: float) -> float:
+        """The reward on the way, and max_a q(s, a) discounted as far as the way was long."""
+        return self.rows.reward[place] + self.rows.carried[place] * best
+
+
+@kernel
+def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
+    """Look back from s once, and observe what is found there."""
+    way = look_back(model.past, model.stop, model.n_actions)
+    if way.found < 0 or way.ratio == 0.0:
+        return
+    starts = way.found == 1 and way.pair >= 0
+    if model.forward:
+        if starts:
+            _connect(model.rows, way.pair, s, way, alpha)
+        return
+    if model.forgets > 0.0:
+        _forget(model, s)
+    model.arrivals[s] += way.ratio
+    if starts and model.conditioned:
+        row = s * model.n_actions + way.pair % model.n_actions
+        model.led[row] += way.ratio
+        _connect(model.rows, row, way.pair // model.n_actions, way, alpha)
+    elif starts:
+        _connect(model.rows, s, way.pair, way, alpha)
+    elif not model.conditioned:
+        model.rows.miss(s, way.ratio)
+    if way.found == 1 and not starts:
+        model.restarts.observe(s, -1 - way.pair, alpha, way.ratio)
+
+
+@kernel
+def _connect(rows: Any, row: int, key: int, way: Way, alpha: float) -> None:
+    """Observe one way between what a row is conditioned on and an outcome."""
+    place = rows.observe(row, key, alpha, way.ratio)
+    rate = rows.rate(place, alpha, way.ratio)
+    rows.reward[place] += rate * (way.reward - rows.reward[place])
+    rows.carried[place] += rate * (way.discount - rows.carried[place])
+
+
+@kernel
+def _forget(model: ExtendedModel, s: int) -> None:
+    for row in range(model.first_row(s), model.last_row(s)):
+        model.rows.forget(row, model.forgets)
+        if model.conditioned:
+            model.led[row] *= 1.0 - model.forgets
+    model.restarts.forget(s, model.forgets)
+    model.arrivals[s] *= 1.0 - model.forgets

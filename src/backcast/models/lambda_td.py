@@ -1,0 +1,183 @@
+"""λ-models learned by temporal differences: a row bootstraps from the row of the state before (appendix A.3).
+
+    P←_λ(· | s_t) ← P←_λ(· | s_t) + α ((1 − λ(s_{t−1})) 1_{s_{t−1}} + λ(s_{t−1}) P←_λ(· | s_{t−1}) − P←_λ(· | s_t))
+
+and likewise what is earned on the way and how far the later end is discounted. Looking ahead, the row of s_{t−1}
+bootstraps from that of s_t.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from backcast.arrays import Indices, Vector
+from backcast.compiling import kernel, part
+from backcast.interaction import ALPHA_MODEL, Step
+from backcast.values import Values
+
+
+@part
+class Mixtures(NamedTuple):
+    """Rows that move towards mixtures of each other; any outcome may be in any row.
+
+    Attributes:
+        offset: (rows + 1,) where the places of each row begin.
+        used: (rows,) how many places are in use.
+        key: (places,) the outcome.
+        weight: (places,) its probability.
+        reward: (places,) E[reward on the way; outcome].
+        carried: (places,) E[discount on the way; outcome].
+        share: (rows,) 1.
+        where: (rows · N,) the place of each outcome in each row, −1 if it has none.
+        visits: (rows,) how often a row was moved.
+        width: 0: nothing is left for the unobserved.
+    """
+
+    offset: Indices
+    used: Indices
+    key: Indices
+    weight: Vector
+    reward: Vector
+    carried: Vector
+    share: Vector
+    where: Indices
+    visits: Vector
+    width: int
+
+    def place_of(self, row: int, key: int) -> int:
+        """The place of an outcome in a row, made if it is new."""
+        first = self.offset[row]
+        at = first + key  # a row has as many places as there are outcomes
+        if self.where[at] < 0:
+            place = first + self.used[row]
+            self.where[at] = place
+            self.key[place], self.weight[place], self.reward[place], self.carried[place] = key, 0.0, 0.0, 0.0
+            self.used[row] += 1
+        return self.where[at]
+
+    def add(self, row: int, key: int, weight: float, reward: float, carried: float) -> None:
+        """Add to all three quantities of an outcome."""
+        place = self.place_of(row, key)
+        self.weight[place] += weight
+        self.reward[place] += reward
+        self.carried[place] += carried
+
+    def unobserved(self, row: int) -> int:
+        """None."""
+        return 0
+
+
+def empty_mixtures(rows: int, outcomes: int) -> Mixtures:
+    """Rows that hold nothing yet, with a place for each outcome."""
+    places = rows * outcomes
+    return Mixtures(
+        np.arange(rows + 1) * outcomes,
+        np.zeros(rows, dtype=np.int64),
+        np.zeros(places, dtype=np.int64),
+        np.zeros(places),
+        np.zeros(places),
+        np.zeros(places),
+        np.ones(rows),
+        np.full(places, -1),
+        np.zeros(rows),
+        0,
+    )
+
+
+@part
+class LambdaModel(NamedTuple):
+    """Looking back: P←_λ(s̃, ã | s). Looking ahead (`forward`, in prediction): P_λ(s | s̃).
+
+    Attributes:
+        rows: a row for each s over the pairs s̃·A + ã; `forward`: for each s̃ over s.
+        lam: (S,) λ.
+        ended: (1,) the terminal state that the last step ended in, or −1: it leads to the next start.
+        n_actions: A.
+        forward: which way it looks.
+    """
+
+    rows: Mixtures
+    lam: Vector
+    ended: Indices
+    n_actions: int
+    forward: bool
+
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
+        """Learn from the step, and from the restart before it."""
+        if step.first and self.ended[0] >= 0:
+            bootstrap(self, self.ended[0], 0, 0.0, 0.0, step.s, rates[ALPHA_MODEL])
+        bootstrap(self, step.s, step.a, step.r, 0.0 if step.ends else discount, step.s2, rates[ALPHA_MODEL])
+        self.ended[0] = step.s2 if step.ends else -1
+
+    def first_row(self, s: int) -> int:
+        """One row for each state."""
+        return s
+
+    def last_row(self, s: int) -> int:
+        """One row for each state."""
+        return s + 1
+
+    def factor(self, row: int) -> float:
+        """A row counts fully."""
+        return 1.0
+
+    def pair(self, row: int, key: int) -> int:
+        """Keys are pairs."""
+        return key
+
+    def base(self, s: int, best: float, discount: float) -> float:
+        """There are no pairs but those observed."""
+        return 0.0
+
+    def target(self, place: int, base: float, best: float) -> float:
+        """The mean reward on the way, and the value of s discounted by the mean discount on the way."""
+        rows = self.rows
+        return (rows.reward[place] + rows.carried[place] * best) / rows.weight[place]
+
+    def look_ahead(self, values: Values, s: int, discount: float) -> float:
+        """The value of s; how far it is discounted is known to the entries."""
+        return values.best(s)
+
+    def outlook(self, place: int, h: float) -> float:
+        """As `target`, looking ahead."""
+        return self.target(place, 0.0, h)
+
+    def unseen(self, h: float) -> float:
+        """There are no outcomes but those observed."""
+        return 0.0
+
+
+@kernel
+def bootstrap(model: LambdaModel, s: int, a: int, r: float, discount: float, s2: int, alpha: float) -> None:
+    """Move one row towards a mixture of one step and of the other row, after s, a led to s2.
+
+    The step size is α, but at first as large as it takes to make the row a mean: 1 / visits.
+    """
+    rows = model.rows
+    row, other = (s, s2) if model.forward else (s2, s)
+    key = s2 if model.forward else s * model.n_actions + a
+    rows.visits[row] += 1.0
+    alpha = max(alpha, 1.0 / rows.visits[row])
+    # a λ where there is nothing to bootstrap from would lose what it should weigh
+    lam = model.lam[s] if rows.used[other] > 0 else 0.0
+    kept = 1.0 - alpha
+    loop = row == other
+    first = rows.offset[row]
+    if not loop:
+        for k in range(first, first + rows.used[row]):
+            rows.weight[k] *= kept
+            rows.reward[k] *= kept
+            rows.carried[k] *= kept
+    first = rows.offset[other]
+    for k in range(first, first + rows.used[other]):
+        weight, reward, carried = rows.weight[k], rows.reward[k], rows.carried[k]
+        earned = weight * r + discount * reward if model.forward else reward + carried * r
+        step = alpha * lam
+        if loop:
+            rows.weight[k] = kept * weight + step * weight
+            rows.reward[k] = kept * reward + step * earned
+            rows.carried[k] = kept * carried + step * discount * carried
+        else:
+            rows.add(row, rows.key[k], step * weight, step * earned, step * discount * carried)
+    step = alpha * (1.0 - lam)
+    rows.add(row, key, step, step * r, step * discount)

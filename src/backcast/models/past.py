@@ -1,0 +1,132 @@
+"""The way an agent came: what models over several steps learn from.
+
+The way goes on over the end of an episode: a terminal state leads to the next start, as in the recurrent chain that
+`backcast.exact` is about. That step earns nothing and carries no discount. Where an episode was cut off, the way is cut.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from backcast.arrays import Indices, Vector
+from backcast.compiling import kernel, part
+from backcast.interaction import EPSILON, Step
+from backcast.policies import chance, greedy_chance
+from backcast.randomness import Stream, pick, uniform
+from backcast.values import Values
+
+GREEDY = np.zeros(1)  # `follow` the greedy policy; an empty array: whatever the agent does
+NOBODY = np.zeros(0)
+
+
+@kernel
+def importance(follow: Vector, values: Values, step: Step, rates: Vector) -> float:
+    """ρ = π(a | s) / b(a | s) of a step that the ε-greedy agent b took.
+
+    Args:
+        follow: (S·A,) the probabilities π(a | s); (1,) for the greedy policy.
+        values: before this step is learned from.
+        step: the step.
+        rates: of this episode.
+    """
+    pair = step.s * values.n_actions + step.a
+    wanted = greedy_chance(values, step.s, step.a) if follow.size == 1 else follow[pair]
+    return wanted / chance(values, step.s, step.a, rates[EPSILON])
+
+
+@part
+class Past(NamedTuple):
+    """The last steps, in a ring.
+
+    Attributes:
+        pair: (K,) s·A + a; −1 − s for the restart that followed a terminal state s.
+        reward: (K,) r.
+        discount: (K,) γ, or 0 where the step ended an episode.
+        ratio: (K,) ρ.
+        clock: (2,) how many steps are remembered, and where the next one goes.
+        ended: (1,) the terminal state that the last step ended in, or −1.
+    """
+
+    pair: Indices
+    reward: Vector
+    discount: Vector
+    ratio: Vector
+    clock: Indices
+    ended: Indices
+
+    def remember(self, pair: int, r: float, discount: float, ratio: float) -> None:
+        """One more step."""
+        at = self.clock[1]
+        self.pair[at], self.reward[at], self.discount[at], self.ratio[at] = pair, r, discount, ratio
+        self.clock[0] = min(self.clock[0] + 1, self.pair.size)
+        self.clock[1] = at + 1 if at + 1 < self.pair.size else 0
+
+
+def empty_past(length: int) -> Past:
+    """Room for the last `length` steps."""
+    clock, ended = np.zeros(2, dtype=np.int64), np.full(1, -1)
+    return Past(np.zeros(length, dtype=np.int64), np.zeros(length), np.zeros(length), np.zeros(length), clock, ended)
+
+
+@part
+class Stop(NamedTuple):
+    """How far a model looks back along the way: a number of steps, or until a state at which it stops.
+
+    Attributes:
+        cumulative: (N,) cumulative probabilities of looking 1 … N steps back.
+        stop: (S,) the probability of stopping at s̃; empty where the number of steps is drawn.
+        go_on: (S,) the probability of going on at s̃; what is left of 1 breaks the way off.
+        stream: random numbers.
+    """
+
+    cumulative: Vector
+    stop: Vector
+    go_on: Vector
+    stream: Stream
+
+    def horizon(self) -> int:
+        """A number of steps; 0 where states decide."""
+        if self.stop.size > 0:
+            return 0
+        if self.cumulative.size == 1 or self.cumulative[self.cumulative.size - 2] == 0.0:
+            return self.cumulative.size
+        return 1 + pick(self.cumulative, 0, self.cumulative.size, uniform(self.stream))
+
+
+class Way(NamedTuple):
+    """A way from a pair s̃, ã to the present; found = 1, broken off = 0, or longer than what is remembered = −1."""
+
+    found: int
+    pair: int
+    reward: float
+    discount: float
+    ratio: float
+
+
+@kernel
+def look_back(past: Past, stop: Stop, n_actions: int) -> Way:
+    """The backward process run once along the way that the agent came: where it stops, and what was earned since.
+
+    R = r_{t−n} + γ_{t−n} (r_{t−n+1} + …), and the product of the discounts and of the ρ.
+    """
+    horizon = stop.horizon()
+    reward, discount, ratio = 0.0, 1.0, 1.0
+    at = past.clock[1]
+    for back in range(1, past.clock[0] + 1):
+        at = at - 1 if at > 0 else past.pair.size - 1
+        reward = past.reward[at] + past.discount[at] * reward
+        discount *= past.discount[at]
+        ratio *= past.ratio[at]
+        pair = past.pair[at]
+        if horizon > 0:
+            stops, goes_on = back == horizon, True
+        else:
+            s = pair // n_actions if pair >= 0 else -1 - pair
+            u = uniform(stop.stream)
+            stops = u < stop.stop[s]
+            goes_on = u < stop.stop[s] + stop.go_on[s]
+        if stops:
+            return Way(1, pair, reward, discount, ratio)
+        if not goes_on:
+            return Way(0, 0, 0.0, 0.0, ratio)
+    return Way(-1, 0, 0.0, 0.0, 1.0)

@@ -1,0 +1,167 @@
+"""Backward planning that corrects only some predecessors: sampled ones, the most probable ones, and theirs in turn."""
+
+from typing import Any, NamedTuple
+
+from backcast.arrays import Indices
+from backcast.compiling import kernel, part
+from backcast.models.rows import draw_unobserved
+from backcast.planners.backward import correct_all
+from backcast.randomness import Stream, uniform
+from backcast.values import Values
+
+
+@part
+class SampledPredecessors(NamedTuple):
+    """Algorithm 1 as printed: s̃ ~ P←(s), then an update of v(s̃) towards s; `samples` times.
+
+    With a depth, each sample goes on from s̃ to one of its own predecessors, and so on.
+    """
+
+    samples: int
+    depth: int
+    stream: Stream
+
+    def correct(self, model: Any, values: Values, s: int, discount: float, onward: float, alpha: float) -> int:
+        """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
+        updates = 0
+        for _ in range(self.samples):
+            later, carried = s, discount
+            for _ in range(self.depth):
+                pair = correct_one(model, values, later, carried, alpha, self.stream)
+                if pair < 0:
+                    break
+                updates += 1
+                later, carried = pair // values.n_actions, onward
+        return updates
+
+
+@kernel
+def correct_one(model: Any, values: Values, s: int, discount: float, alpha: float, stream: Stream) -> int:
+    """Draw s̃, ã ~ P←(s) and update q(s̃, ã) with step size α; the pair, or −1 where nothing leads to s.
+
+    The row's probabilities may leave something over (a restart, the end of an option): then nothing is drawn.
+    """
+    rows = model.rows
+    best = values.best(s)
+    base = model.base(s, best, discount)
+    left = uniform(stream)
+    for row in range(model.first_row(s), model.last_row(s)):
+        factor = rows.share[row] * model.factor(row)
+        first = rows.offset[row]
+        last = first + rows.used[row]
+        for k in range(first, last):
+            left -= factor * rows.weight[k]
+            if left < 0.0:
+                pair = model.pair(row, rows.key[k])
+                _move(values, pair, model.target(k, base, best), alpha)
+                return pair
+        if rows.unobserved(row) > 0:
+            pair = draw_unobserved(rows, first, last, stream)
+            _move(values, pair, base, alpha)
+            return pair
+    return -1
+
+
+@kernel
+def _move(values: Values, pair: int, target: float, alpha: float) -> None:
+    old = values.affine[0] * values.u[pair] + values.affine[1]
+    values.u[pair] = (old + alpha * (target - old) - values.affine[1]) * values.affine[2]
+
+
+@part
+class Predecessors(NamedTuple):
+    """Correct the `top` most probable predecessors (all, if 0), then from each of them its own, down to a depth.
+
+    Depth first: the corrections of a state are made at once, then those of its predecessors, in turn.
+
+    Attributes:
+        top: how many are corrected from each state; 0 for all, and for what a softmax leaves to the unobserved.
+        depth: how many times predecessors of predecessors are taken; 1 for those of the reference state alone.
+        state: (depth,) the states on the branch under way.
+        place: (depth,) the place in its rows that the branch goes through.
+        taken: (depth,) how many branches were taken there.
+    """
+
+    top: int
+    depth: int
+    state: Indices
+    place: Indices
+    taken: Indices
+
+    def correct(self, model: Any, values: Values, s: int, discount: float, onward: float, alpha: float) -> int:
+        """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
+        updates = correct_top(model, values, s, discount, alpha, self.top)
+        self.state[0], self.place[0], self.taken[0] = s, -1, 0
+        level = 0
+        while level >= 0:
+            branch = -1
+            if level < self.depth - 1 and (self.top == 0 or self.taken[level] < self.top):
+                branch = next_place(model, self.state[level], self.place[level], self.top > 0)
+            if branch < 0:
+                level -= 1
+                continue
+            self.place[level] = branch
+            self.taken[level] += 1
+            earlier = pair_at(model, self.state[level], branch) // values.n_actions
+            updates += correct_top(model, values, earlier, onward, alpha, self.top)
+            level += 1
+            self.state[level], self.place[level], self.taken[level] = earlier, -1, 0
+        return updates
+
+
+@kernel
+def correct_top(model: Any, values: Values, s: int, discount: float, alpha: float, top: int) -> int:
+    """Correct the `top` most probable predecessors of s, each by α P←; all of them if top is 0."""
+    if top == 0:
+        return correct_all(model, values, s, discount, alpha)
+    best = values.best(s)
+    base = model.base(s, best, discount)
+    place = -1
+    for taken in range(top):
+        place = next_place(model, s, place, True)
+        if place < 0:
+            return taken
+        step = alpha * _probability(model, s, place)
+        _move(values, pair_at(model, s, place), model.target(place, base, best), step)
+    return top
+
+
+@kernel
+def next_place(model: Any, s: int, after: int, ranked: bool) -> int:
+    """The place of a predecessor of s after a given one (−1: the first); −1 when there are no more.
+
+    In the order of the rows or, `ranked`, from the most probable to the least.
+    """
+    rows = model.rows
+    bound = 2.0 if after < 0 else _probability(model, s, after)
+    found, most = -1, -1.0
+    for row in range(model.first_row(s), model.last_row(s)):
+        factor = rows.share[row] * model.factor(row)
+        first = rows.offset[row]
+        for k in range(first, first + rows.used[row]):
+            if not ranked and k > after:
+                return k
+            p = factor * rows.weight[k]
+            if ranked and p > most and (p < bound or (p == bound and k > after)):
+                found, most = k, p
+    return found
+
+
+@kernel
+def pair_at(model: Any, s: int, place: int) -> int:
+    """The index s̃·A + ã of the predecessor of s at a place."""
+    return model.pair(_row_of(model, s, place), model.rows.key[place])
+
+
+@kernel
+def _probability(model: Any, s: int, place: int) -> float:
+    row = _row_of(model, s, place)
+    return model.rows.share[row] * model.factor(row) * model.rows.weight[place]
+
+
+@kernel
+def _row_of(model: Any, s: int, place: int) -> int:
+    row = model.first_row(s)
+    while place >= model.rows.offset[row + 1]:
+        row += 1
+    return row

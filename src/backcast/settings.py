@@ -1,0 +1,161 @@
+"""What can be set about an agent besides its kind: each setting checked, alone and together with the others."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from backcast.arrays import as_floats, as_whole, refuse_non_finite
+from backcast.errors import InputError, nearest
+from backcast.options import Option
+
+Settings = tuple[tuple[str, Any], ...]
+
+
+def _one_of(*allowed: str) -> Callable[[str, Any], Any]:
+    def check(name: str, given: Any) -> str:
+        if given not in allowed:
+            raise InputError(f"{name}: {given!r} given, expected one of {', '.join(allowed)}{nearest(given, allowed)}")
+        return str(given)
+
+    return check
+
+
+def _whole(name: str, given: Any) -> int:
+    return as_whole(name, given, 1)
+
+
+def _switch(name: str, given: Any) -> bool:
+    if not isinstance(given, (bool, np.bool_)):
+        raise InputError(f"{name}: {given!r} given, expected True or False")
+    return bool(given)
+
+
+def _number(low: float, high: float, words: str, *, below: bool = False) -> Callable[[str, Any], Any]:
+    def check(name: str, given: Any) -> float:
+        number = as_floats(name, given)
+        if number.ndim or not low <= number <= high or (below and number == high):
+            raise InputError(f"{name}: {given!r} given, expected {words}")
+        return float(number)
+
+    return check
+
+
+def _lam(name: str, given: Any) -> Any:
+    """λ: a number, or one for each state."""
+    lam = as_floats(name, given)
+    if lam.ndim > 1 or lam.size == 0 or not ((lam >= 0) & (lam <= 1)).all():
+        raise InputError(f"{name}: {given!r} given, expected a number in [0, 1], or a list with one for each state")
+    return float(lam) if lam.ndim == 0 else tuple(lam.tolist())
+
+
+def _weights(name: str, given: Any) -> tuple[float, ...]:
+    """The weights of 1, 2, … steps."""
+    weights = as_floats(name, given)
+    refuse_non_finite(name, weights)
+    if weights.ndim != 1 or weights.size == 0 or (weights < 0).any() or abs(weights.sum() - 1) > 1e-8:
+        raise InputError(f"{name}: {given!r} given, expected the weights of 1, 2, … steps, which sum to 1")
+    return tuple(weights.tolist())
+
+
+def _option(name: str, given: Any) -> Option:
+    if isinstance(given, Mapping):
+        return Option(**given)
+    if not isinstance(given, Option):
+        raise InputError(f"{name}: {given!r} given, expected backcast.Option(initiation=…, termination=…, policy=…)")
+    return given
+
+
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "model": _one_of("softmax", "counts", "true"),
+    "horizon": _whole,
+    "weights": _weights,
+    "lam": _lam,
+    "lam_by": _one_of("mc", "td"),
+    "option": _option,
+    "conditioned": _switch,
+    "sample": _whole,
+    "top": _whole,
+    "depth": _whole,
+    "forget": _number(0, 1, "a rate in [0, 1)", below=True),
+    "importance": _switch,
+    "traces": _one_of("accumulating", "replacing"),
+    "variant": _one_of("moore-atkeson", "peng-williams", "mcmahan-gordon"),
+    "bonus": _number(0, np.inf, "a number, 0 or more", below=True),
+    "buffer": _whole,
+    "exponent": _number(0, np.inf, "a number, 0 or more", below=True),
+}
+
+
+def check_settings(kind: str, takes: tuple[str, ...], given: Mapping[str, Any]) -> Settings:
+    """The settings in a fixed order, each checked; those that are None are left out."""
+    for name in given:
+        if name not in CHECKS:
+            raise InputError(f"agent: no setting {name!r}; {_what(kind, takes)}{nearest(name, takes)}")
+        if name not in takes and given[name] is not None:
+            raise InputError(f"{name}: {given[name]!r} given, but {_what(kind, takes)}")
+    chosen = {
+        name: check(name, given[name])
+        for name, check in CHECKS.items()
+        if given.get(name) is not None and name in takes
+    }
+    _refuse_what_makes_no_sense(kind, chosen)
+    return tuple(chosen.items())
+
+
+def _what(kind: str, takes: tuple[str, ...]) -> str:
+    return f"{kind!r} takes {', '.join(takes) if takes else 'no settings of its own'}"
+
+
+def _refuse_what_makes_no_sense(kind: str, chosen: dict[str, Any]) -> None:
+    backward = kind.endswith("backward")
+    model = "true" if kind.startswith("true-") else chosen.get("model")
+    spans = [name for name in ("horizon", "weights", "lam", "option") if name in chosen]
+    by_td = chosen.get("lam_by") == "td"
+    reasons = {
+        f"{' and '.join(spans)}: each of them says how far the model looks; give one": len(spans) > 1,
+        "lam_by: it says how a λ-model is learned; give lam as well": "lam_by" in chosen
+        and "lam" not in chosen
+        and kind.endswith(("backward", "forward")),
+        "lam_by: 'td' moves probabilities towards each other, which the logits of a softmax are not; leave model out": (
+            by_td and model == "softmax"
+        ),
+        "lam_by: there is nothing to learn about the true model; leave lam_by out": by_td and model == "true",
+        "conditioned: a softmax for each action leaves to the pairs never seen a different probability for each, which"
+        " no single map of the table can apply; use model='counts'": "conditioned" in chosen and model == "softmax",
+        "conditioned: rows learned by TD are joint; use lam_by='mc'": chosen.get("conditioned", False) and by_td,
+        "conditioned: the true model is for prediction, where there is one action": (
+            chosen.get("conditioned", False) and model == "true"
+        ),
+        "sample and top: one draws from the whole row, the other cuts it off; give one": {"sample", "top"}
+        <= set(chosen),
+        "forget: a true model has nothing to forget": "forget" in chosen and model == "true",
+        "forget: rows learned by TD forget with the step size alpha_model": "forget" in chosen and by_td,
+        "importance: a true model is not learned": chosen.get("importance", False) and model == "true",
+        "importance: rows learned by TD are not weighted; use lam_by='mc'": chosen.get("importance", False) and by_td,
+        "importance and option: the option says which policy is meant; leave importance out": (
+            chosen.get("importance", False) and "option" in chosen
+        ),
+        "lam: one for each state belongs to the predecessor at which looking back stops; looking forward give one": (
+            not backward and kind.endswith("forward") and isinstance(chosen.get("lam"), tuple)
+        ),
+        "lam: 1 everywhere never stops": kind.endswith(("backward", "forward"))
+        and "lam" in chosen
+        and bool(np.all(np.asarray(chosen["lam"]) == 1)),
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            raise InputError(reason)
+
+
+def describe(settings: Settings) -> str:
+    """Settings as part of an agent's name: `,model=counts,horizon=2`."""
+    return "".join(f",{name}={_short(value)}" for name, value in settings)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Option):
+        return "given"
+    if isinstance(value, tuple):
+        return "-".join(f"{number:g}" for number in value[:6]) + ("…" if len(value) > 6 else "")
+    return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
