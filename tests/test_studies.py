@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import backcast as bc
-from backcast.studies import PAPER, check_study, export, paper_study, read_study, results
+from backcast.studies import PAPER, check_study, export, named_study, read_study, results
 from backcast.studies.claims import CLAIMS, CONTRADICTED, SUPPORTED, UNDECIDED, Part, Verdict, judge
 from backcast.studies.runner import missing_units, run_study
 from backcast.studies.statistics import Interval
@@ -64,24 +64,24 @@ def backcast(*arguments, **options):
 
 
 def test_the_papers_studies_have_the_papers_settings():
-    levels = paper_study("fan-levels")
+    levels = named_study("fan-levels")
     assert [cell.label for cell in levels.runs()[:5]] == [
         "td", "forward", "backward", "pure:true-forward", "pure:true-backward",
     ]  # fmt: skip
     assert {cell.episodes for cell in levels.runs()} == {4000}
-    ratios = {cell.world.levels: cell.episodes for cell in paper_study("fan-ratios").runs()}
+    ratios = {cell.world.levels: cell.episodes for cell in named_study("fan-ratios").runs()}
     assert ratios == {(500, 5): 4000, (50, 5): 2500, (5, 5): 2500, (5, 50): 2500, (5, 500): 2000}
     stochastic = {
         (cell.world.build().name, cell.agent.alpha, cell.agent.alpha_model)
-        for cell in paper_study("stochasticity").runs()
+        for cell in named_study("stochasticity").runs()
     }
     assert stochastic == {
         ("maze", 1.0, 1.0), ("maze-slip-0.5", 0.1, 0.5), ("maze-reward-0.5", 0.1, 0.5), ("maze-reward-0.1", 0.05, 0.05),
     }  # fmt: skip
-    assert len(paper_study("frames").runs()) == 9
-    assert sorted(number for name in PAPER for number in paper_study(name).claims) == list(range(1, 12))
+    assert len(named_study("frames").runs()) == 9
+    assert sorted(number for name in PAPER for number in named_study(name).claims) == list(range(1, 12))
     for claim in CLAIMS:
-        assert claim.number in paper_study(claim.study).claims
+        assert claim.number in named_study(claim.study).claims
 
 
 def test_a_grid_runs_every_combination(tmp_path):
@@ -134,7 +134,7 @@ def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(bc.InputError, match=r"none\.toml: cannot be read \(No such file"):
         read_study(tmp_path / "none.toml")
     with pytest.raises(bc.InputError, match="study: 'fan' given, expected some of fan-levels"):
-        paper_study("fan")
+        named_study("fan")
 
 
 # the store
@@ -329,7 +329,7 @@ class Stub:
     """Results made up so that every claim holds, or none."""
 
     def __init__(self, study, holds):
-        self.name, self.seeds, self.study = study, 20, paper_study(study)
+        self.name, self.seeds, self.study = study, 20, named_study(study)
         self.holds = holds
 
     def means(self, world, agent, metric):

@@ -22,6 +22,7 @@ _HOMES = {
     "Agent": "backcast.agents",
     "FiniteMDP": "backcast.mdp",
     "InputError": "backcast.errors",
+    "Option": "backcast.options",
     "Runs": "backcast.runs",
     "agent": "backcast.agents",
     "load": "backcast.studies",
@@ -34,6 +35,7 @@ __all__ = [
     "Agent",
     "FiniteMDP",
     "InputError",
+    "Option",
     "Runs",
     "__version__",
     "agent",
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from backcast.agents import Agent, agent
     from backcast.errors import InputError
     from backcast.mdp import FiniteMDP
+    from backcast.options import Option
     from backcast.runs import Runs, run
     from backcast.studies import load
     from backcast.training import train

@@ -169,7 +169,7 @@ def _long_run(world: World, chosen: Agent) -> float:
     start = time.perf_counter()
     one_run(world, chosen, 0, schedule[:0], _limit(world))
     setting_up = time.perf_counter() - start
-    record, _ = one_run(world, chosen, 0, schedule, _limit(world))
+    record = one_run(world, chosen, 0, schedule, _limit(world))[0]
     return float(record.steps.sum() / (time.perf_counter() - start - 2 * setting_up))
 
 

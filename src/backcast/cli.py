@@ -49,7 +49,7 @@ def list_() -> None:
     """
     from backcast import exact, worlds
     from backcast.kinds import KINDS
-    from backcast.studies import PAPER, paper_study
+    from backcast.studies import STUDIES, named_study
 
     print(f"Backcast {__version__}\n\nWorlds (backcast.worlds):")
     for name in ("chain", "maze", "from_gymnasium", "from_mdp"):
@@ -58,8 +58,8 @@ def list_() -> None:
     for name, kind in KINDS.items():
         _print_entry(name, kind.summary)
     print("\nStudies (backcast reproduce):")
-    for name in PAPER:
-        _print_entry(name, paper_study(name).title)
+    for name in STUDIES:
+        _print_entry(name, named_study(name).title)
     print("\nClosed forms (backcast.exact):")
     for name in exact.__all__:
         _print_entry(name, getattr(exact, name).__doc__)
@@ -86,9 +86,9 @@ def reproduce(
 
     Example: backcast reproduce fan-levels frames --seeds 100 --out results
     """
-    from backcast.studies import PAPER, paper_study
+    from backcast.studies import STUDIES, named_study
 
-    _run_studies([paper_study(name) for name in studies or PAPER], seeds, out, workers, quiet, as_json)
+    _run_studies([named_study(name) for name in studies or STUDIES], seeds, out, workers, quiet, as_json)
 
 
 @app.command()

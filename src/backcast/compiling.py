@@ -55,23 +55,28 @@ def kernel(function: F, **options: Any) -> F:
 
 _methods: dict[str, dict[type, Callable[..., Any]]] = {}
 _defaults: dict[str, Callable[..., Any]] = {}
+_fields: dict[str, str] = {}
 
 
 def part(cls: C) -> C:
     """Class decorator: the public methods of this NamedTuple become kernels, callable from Python and kernels.
 
-    Methods of one name take the same parameters in every part; a part has at least one field.
+    Methods of one name take the same parameters in every part; a part has at least one field. Numba knows the methods
+    of all parts as methods of every NamedTuple, so that no field may have the name of a method.
     """
     if not cls.__annotations__:
         raise TypeError(
             f"{cls.__name__}: a part needs at least one field (Numba cannot call methods of an empty tuple)"
         )
+    _fields.update(dict.fromkeys(cls.__annotations__, cls.__name__))
     for name, method in list(vars(cls).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
             if name not in _methods:
                 _announce(name, method)
             _methods[name][cls] = method
             setattr(cls, name, kernel(method))
+    for name in _fields.keys() & _methods.keys():
+        raise TypeError(f"{cls.__name__}: {name!r} is a field of {_fields[name]} and a method of a part; rename one")
     return cls
 
 

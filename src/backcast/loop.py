@@ -68,12 +68,13 @@ class Parts(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a run leaves behind, per episode.
+    """What a run leaves behind, per episode; `made` counts the value updates up to its end.
 
     To measure errors it holds, in prediction, v_π and which states do not end an episode (1 or 0); empty in control.
     """
 
     steps: NDArray[np.int64]
+    made: NDArray[np.int64]
     reward: Vector
     rmsve: Vector
     rmsve_inner: Vector
@@ -131,10 +132,15 @@ def run_episodes(
     world_stream: Stream,
     agent_stream: Stream,
     max_steps: int,
+    budget: int,
     record: Record,
     stop: NDArray[np.uint8],
 ) -> int:
-    """All episodes of one run; schedule (episodes, 4). The number of episodes finished before `stop` was raised."""
+    """All episodes of one run; schedule (episodes, 4). The number of episodes finished before `stop` was raised.
+
+    After the episode in which the agent has made `budget` value updates nothing more happens: the rest of the record
+    repeats that episode.
+    """
     for episode in range(schedule.shape[0]):
         rates = schedule[episode]
         s = table.draw_start(uniform(world_stream))
@@ -157,9 +163,25 @@ def run_episodes(
             finish(agent, rates, s, ends)
         record.steps[episode] = steps
         record.reward[episode] = gained
+        record.made[episode] = agent.updates[LEARNING] + agent.updates[PLANNING]
         if record.truth.size > 0:
             measure(agent.values, record, episode)
+        if record.made[episode] >= budget:
+            repeat(record, episode)
+            return episode + 1
     return schedule.shape[0]
+
+
+@kernel
+def repeat(record: Record, last: int) -> None:
+    """Write what happened in an episode into all that follow."""
+    for episode in range(last + 1, record.steps.size):
+        record.steps[episode] = record.steps[last]
+        record.made[episode] = record.made[last]
+        record.reward[episode] = record.reward[last]
+        if record.truth.size > 0:
+            record.rmsve[episode] = record.rmsve[last]
+            record.rmsve_inner[episode] = record.rmsve_inner[last]
 
 
 @partial(kernel, fastmath={"reassoc"})  # sums in any order: only what is reported is computed here

@@ -34,9 +34,9 @@ def streams(seed: int) -> tuple[Stream, Stream]:
     return _pcg64(*words[:4]), _pcg64(*words[4:])
 
 
-def planning_stream(seed: int) -> Stream:
-    """What an agent imagines; independent of what happens to it and of what it does."""
-    return _pcg64(*np.random.SeedSequence(seed, spawn_key=(2,)).generate_state(4, np.uint64).tolist())
+def imagination(seed: int, purpose: int) -> Stream:
+    """What an agent imagines; independent of what happens to it, of what it does, and between purposes."""
+    return _pcg64(*np.random.SeedSequence(seed, spawn_key=(2, purpose)).generate_state(4, np.uint64).tolist())
 
 
 def _pcg64(first: int, second: int, third: int, fourth: int) -> Stream:

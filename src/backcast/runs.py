@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -33,11 +34,13 @@ _switching, _quick_runs, _usual_interval = threading.Lock(), 0, 5e-3
 class Updates:
     """Value updates made in each run, (seeds,): by learning, by planning and in all.
 
-    `np.asarray(updates)` is (seeds, 2): learning, planning.
+    `np.asarray(updates)` is (seeds, 2): learning, planning. `by_episode` (seeds, episodes) counts all of them up to the
+    end of each episode.
     """
 
     learning: NDArray[np.int64]
     planning: NDArray[np.int64]
+    by_episode: NDArray[np.int64] = field(repr=False)
 
     @property
     def total(self) -> NDArray[np.int64]:
@@ -63,6 +66,7 @@ class Runs:
         updates: value updates, learning and planning apart.
         values: final values, (seeds, S) in prediction, (seeds, S, A) in control.
         models: the final model of each seed, which can be asked (`models[0].predict(s)`).
+        seconds: processor time of each run, (seeds,), without making the world and the agent.
     """
 
     world: str
@@ -75,6 +79,7 @@ class Runs:
     updates: Updates = field(repr=False)
     values: Vector = field(repr=False)
     models: tuple[Any, ...] = field(repr=False)
+    seconds: Vector = field(repr=False)
 
     def __repr__(self) -> str:
         n, episodes = self.steps.shape
@@ -93,6 +98,7 @@ def run(
     seeds: int | Iterable[int],
     max_steps: int | None = None,
     workers: int | None = None,
+    updates: int | None = None,
 ) -> Runs:
     """Run an agent in a world, once for each seed.
 
@@ -106,6 +112,8 @@ def run(
         max_steps: where an episode is truncated (its last step still bootstraps); by default the world's limit.
         workers: threads; by default one more than there are cores, for while one waits for the interpreter its core
             would be idle.
+        updates: a run is over after the episode in which it has made so many value updates, to compare agents at equal
+            computation; its last episode is then repeated up to the number of episodes.
 
     Returns:
         Steps and reward per episode, errors in prediction, counted value updates, final values and models.
@@ -123,9 +131,10 @@ def run(
     schedule = agent.rates(as_whole("episodes", episodes, 1))
     limit = check_limit(world.draw(chosen[0]), max_steps)
     threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
+    budget = _FOREVER if updates is None else as_whole("updates", updates, 1)
     stop = np.zeros(1, dtype=np.uint8)
     one_run(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
-    results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop), chosen, threads, stop)
+    results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop, budget), chosen, threads, stop)
     return collect(world.name, agent, chosen, results)
 
 
@@ -182,16 +191,27 @@ def _quick_switching() -> Iterator[None]:
 
 
 def one_run(
-    world: World, agent: Agent, seed: int, schedule: Vector, limit: int, stop: NDArray[np.uint8] | None = None
-) -> tuple[Record, Parts]:
-    """One run in this thread: what it recorded, and the agent as it was left. Everything it writes is its own."""
+    world: World,
+    agent: Agent,
+    seed: int,
+    schedule: Vector,
+    limit: int,
+    stop: NDArray[np.uint8] | None = None,
+    budget: int = _FOREVER,
+) -> tuple[Record, Parts, float]:
+    """One run in this thread: what it recorded, the agent as it was left, and processor seconds.
+
+    Everything it writes is its own.
+    """
     stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
     drawn = world.draw(seed)
     setup = Setup(drawn.n_states, drawn.n_actions, drawn.discount, drawn, seed, None if limit >= _FOREVER else limit)
     parts = agent.build(setup)
     record = empty_record(len(schedule), drawn)
-    run_episodes(drawn.steps_table, parts, schedule, *streams(seed), limit, record, stop)
-    return record, parts
+    table, randomness = drawn.steps_table, streams(seed)
+    started = time.thread_time()
+    run_episodes(table, parts, schedule, *randomness, limit, budget, record, stop)
+    return record, parts, time.thread_time() - started
 
 
 def empty_record(episodes: int, world: World | None) -> Record:
@@ -200,16 +220,15 @@ def empty_record(episodes: int, world: World | None) -> Record:
     if world is not None and world.is_prediction:
         truth, inner = world.truth, np.where(world.mdp.terminal, 0.0, 1.0)
     errors = episodes if truth.size else 0
-    return Record(
-        np.zeros(episodes, dtype=np.int64), np.zeros(episodes), np.zeros(errors), np.zeros(errors), truth, inner
-    )
+    steps, made = np.zeros(episodes, dtype=np.int64), np.zeros(episodes, dtype=np.int64)
+    return Record(steps, made, np.zeros(episodes), np.zeros(errors), np.zeros(errors), truth, inner)
 
 
-def collect(world: str, agent: Agent, seeds: Sequence[int], results: Sequence[tuple[Record, Any]]) -> Runs:
+def collect(world: str, agent: Agent, seeds: Sequence[int], results: Sequence[tuple[Record, Any, float]]) -> Runs:
     """Stack what the runs of each seed left behind."""
-    records, parts = zip(*results, strict=True)
+    records, parts, seconds = zip(*results, strict=True)
     predicts = records[0].truth.size > 0
-    stacked = {name: np.stack([getattr(r, name) for r in records]) for name in Record._fields[:4]}
+    stacked = {name: np.stack([getattr(r, name) for r in records]) for name in Record._fields[:5]}
     values = np.stack([as_array(part.values) for part in parts])
     n_states, n_actions = values.shape[1:]
     counted = np.stack([part.updates for part in parts], axis=1)
@@ -221,9 +240,10 @@ def collect(world: str, agent: Agent, seeds: Sequence[int], results: Sequence[tu
         stacked["reward"],
         stacked["rmsve"] if predicts else None,
         stacked["rmsve_inner"] if predicts else None,
-        Updates(counted[0], counted[1]),
+        Updates(counted[0], counted[1], stacked["made"]),
         values[:, :, 0] if n_actions == 1 else values,
         tuple(learned(part.model, n_states, n_actions) for part in parts),
+        np.array(seconds),
     )
 
 

@@ -127,6 +127,8 @@ def _refuse_what_makes_no_sense(kind: str, chosen: dict[str, Any]) -> None:
         "conditioned: the true model is for prediction, where there is one action": (
             chosen.get("conditioned", False) and model == "true"
         ),
+        "model: a softmax backward step moves every state, and forward planning would have to sum over all of them"
+        " anew; for both at once use 'counts'": kind == "both" and model == "softmax",
         "sample and top: one draws from the whole row, the other cuts it off; give one": {"sample", "top"}
         <= set(chosen),
         "forget: a true model has nothing to forget": "forget" in chosen and model == "true",

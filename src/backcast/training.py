@@ -1,6 +1,7 @@
 """`backcast.train`: the same agents, step by step, in any Gymnasium environment with Discrete spaces."""
 
 import dataclasses
+import time
 from typing import Any
 
 import gymnasium
@@ -120,6 +121,7 @@ def train(
     setup = _setup(env, world, discount)
     walker = Stepwise(agent, setup, episodes, seed)
     record = empty_record(episodes, world)
+    started = time.thread_time()
     offset = getattr(env.observation_space, "start", 0), getattr(env.action_space, "start", 0)
     for episode in range(episodes):
         if episode:
@@ -142,10 +144,11 @@ def train(
             over = terminated or truncated or record.steps[episode] == limit
         if record.steps[episode]:
             walker.end_episode(s, terminated)
+        record.made[episode] = walker.parts.updates.sum()
         if record.truth.size:
             measure(walker.parts.values, record, episode)
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
-    return collect(name, agent, [seed], [(record, walker.parts)])
+    return collect(name, agent, [seed], [(record, walker.parts, time.thread_time() - started)])
 
 
 def _world_of(env: Any, agent: Agent, discount: float) -> World | None:

@@ -1,5 +1,6 @@
 """The kinds of the paper: learning alone, and planning forward or backward with a learned or a true model."""
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,7 +8,15 @@ import numpy as np
 from backcast.arrays import Indices, Vector
 from backcast.errors import InputError
 from backcast.kinds.registry import Setup, register
-from backcast.models import BackwardModel, ExtendedForward, ExtendedModel, ForwardModel, LambdaModel, NoModel
+from backcast.models import (
+    BackwardModel,
+    BothModels,
+    ExtendedForward,
+    ExtendedModel,
+    ForwardModel,
+    LambdaModel,
+    NoModel,
+)
 from backcast.models.counts import empty_counts
 from backcast.models.lambda_td import empty_mixtures
 from backcast.models.past import GREEDY, NOBODY, Stop, empty_past
@@ -19,6 +28,7 @@ from backcast.planners import (
     AllPredecessors,
     AllSuccessors,
     BackwardPlanner,
+    BothPlanners,
     ForwardPlanner,
     NoPlanner,
     Predecessors,
@@ -76,6 +86,15 @@ def true_forward(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
 def true_backward(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     """Plans backward with the true backward model of the policy that is evaluated."""
     return backward(setup, agent)
+
+
+@register("both", frame="each", settings=("model", "sample", "top", "forget"), reference=_PAPER)
+def both(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
+    """Forward planning from s and backward planning from s' in each step, with counted models of both directions."""
+    counted = agent.settings if agent.get("model") else (("model", "counts"), *agent.settings)
+    ahead, behind = (dataclasses.replace(agent, kind=kind, settings=counted) for kind in ("forward", "backward"))
+    (model, planner), (back, planner_back) = forward(setup, ahead), backward(setup, behind)
+    return BothModels(model, back), BothPlanners(planner, planner_back)
 
 
 def forward_planner(setup: Setup, agent: "Agent") -> ForwardPlanner:
@@ -170,7 +189,7 @@ def _lambda_by_td(setup: Setup, agent: "Agent", forward: bool) -> LambdaModel:
     room_for(setup, agent, forward)
     rows = empty_mixtures(setup.n_states, width)
     lam = per_state("lam", agent.get("lam"), setup.n_states)
-    return LambdaModel(rows, lam, np.full(1, -1), setup.n_actions, forward)
+    return LambdaModel(rows, lam, np.full(1, -1), setup.n_actions, forward, NOBODY, NOBODY)
 
 
 def _extended(setup: Setup, agent: "Agent", forward: bool) -> ExtendedModel:
@@ -234,7 +253,7 @@ def _stop(setup: Setup, agent: "Agent") -> Stop:
         stop = 1.0 - go_on
     else:
         stop, go_on = option_chances(value, setup.n_states)
-    return Stop(cumulative, stop, go_on, setup.stream())
+    return Stop(cumulative, stop, go_on, setup.stream(1))
 
 
 def _follow(setup: Setup, agent: "Agent") -> Vector:

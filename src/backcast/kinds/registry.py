@@ -13,7 +13,7 @@ import numpy as np
 
 from backcast.arrays import Indices
 from backcast.errors import InputError
-from backcast.randomness import Stream, planning_stream
+from backcast.randomness import Stream, imagination
 
 if TYPE_CHECKING:
     from backcast.agents import Agent
@@ -40,9 +40,9 @@ class Setup:
     seed: int = 0
     max_steps: int | None = None
 
-    def stream(self) -> Stream:
-        """Random numbers for planning: another stream than those of the world and of the actions taken."""
-        return planning_stream(self.seed)
+    def stream(self, purpose: int = 0) -> Stream:
+        """Random numbers, 0 for planning and 1 for models: other streams than those of the world and of the actions."""
+        return imagination(self.seed, purpose)
 
     @property
     def is_prediction(self) -> bool:
@@ -67,7 +67,7 @@ class Kind:
         name: what `backcast.agent` calls it.
         summary: one line for `backcast list`.
         build: makes a model, a planner and perhaps a learner for a setup.
-        frame: the usual frame of its planner; None if it does not plan from s or s'.
+        frame: the usual frame of its planner ("each": of each of its planners); None if it plans from neither s nor s'.
         only: "prediction" or "control" if it works in one of them only.
         plans: whether it can do without learning beside (pure planning).
         settings: the names of the settings that it takes.
@@ -86,7 +86,7 @@ class Kind:
     def check(self, setup: Setup, agent: "Agent") -> None:
         """Refuse a world in which this agent makes no sense."""
         here = "prediction" if setup.is_prediction else "control"
-        tied = self.name.endswith("backward") or agent.looks_far  # to a policy
+        tied = self.name.endswith(("backward", "both")) or agent.looks_far  # to a policy
         only = "prediction" if agent.knows_the_truth and tied else self.only
         if only is not None and only != here:
             other = {"td": "q", "q": "td", "td-lambda": "q-lambda", "q-lambda": "td-lambda"}.get(self.name)

@@ -1,6 +1,7 @@
 """What is learned about the world: rows of probabilities, looking forward or backward."""
 
 from backcast.models.backward import BackwardModel
+from backcast.models.both import BothModels
 from backcast.models.counts import CountRows
 from backcast.models.extended import ExtendedModel
 from backcast.models.forward import ExtendedForward, ForwardModel
@@ -10,6 +11,7 @@ from backcast.models.rows import Rows
 
 __all__ = [
     "BackwardModel",
+    "BothModels",
     "CountRows",
     "ExtendedForward",
     "ExtendedModel",

@@ -28,7 +28,7 @@ class ExtendedModel(NamedTuple):
         weight: (S,) how much a planning step from s counts: the probability that an option terminates there.
         past: the way.
         stop: where looking back stops.
-        unseen: the discount between pairs never observed, γⁿ, that a softmax needs.
+        usual_discount: the discount between pairs never observed, γⁿ, that a softmax needs.
         follow: the policy that steps are weighted towards, see `importance`.
         forgets: by how much a row is drawn back before each observation of it.
     """
@@ -40,7 +40,7 @@ class ExtendedModel(NamedTuple):
     weight: Vector
     past: Past
     stop: Stop
-    unseen: float
+    usual_discount: float
     follow: Vector
     forgets: float
     n_actions: int
@@ -85,7 +85,7 @@ class ExtendedModel(NamedTuple):
 
     def base(self, s: int, best: float, discount: float) -> float:
         """What a pair never observed is corrected towards: γⁿ max_a q(s, a), 0 where s ends the episode."""
-        return self.unseen * best if discount > 0.0 else 0.0
+        return self.usual_discount * best if discount > 0.0 else 0.0
 
     def target(self, place: int, base: float, best: float) -> float:
         """The reward on the way, and max_a q(s, a) discounted as far as the way was long."""
@@ -98,24 +98,24 @@ def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
     way = look_back(model.past, model.stop, model.n_actions)
     if way.found < 0 or way.ratio == 0.0:
         return
-    starts = way.found == 1 and way.pair >= 0
+    starts = way.found == 1 and way.origin >= 0
     if model.forward:
         if starts:
-            _connect(model.rows, way.pair, s, way, alpha)
+            _connect(model.rows, way.origin, s, way, alpha)
         return
     if model.forgets > 0.0:
         _forget(model, s)
     model.arrivals[s] += way.ratio
     if starts and model.conditioned:
-        row = s * model.n_actions + way.pair % model.n_actions
+        row = s * model.n_actions + way.origin % model.n_actions
         model.led[row] += way.ratio
-        _connect(model.rows, row, way.pair // model.n_actions, way, alpha)
+        _connect(model.rows, row, way.origin // model.n_actions, way, alpha)
     elif starts:
-        _connect(model.rows, s, way.pair, way, alpha)
+        _connect(model.rows, s, way.origin, way, alpha)
     elif not model.conditioned:
         model.rows.miss(s, way.ratio)
     if way.found == 1 and not starts:
-        model.restarts.observe(s, -1 - way.pair, alpha, way.ratio)
+        model.restarts.observe(s, -1 - way.origin, alpha, way.ratio)
 
 
 @kernel

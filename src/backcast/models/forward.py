@@ -110,7 +110,7 @@ class ExtendedForward(NamedTuple):
 
     def unseen(self, h: float) -> float:
         """What is expected of states never observed, for a sum of their h: γⁿ h."""
-        return self.ways.unseen * h
+        return self.ways.usual_discount * h
 
 
 @kernel

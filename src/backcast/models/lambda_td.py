@@ -94,6 +94,7 @@ class LambdaModel(NamedTuple):
         ended: (1,) the terminal state that the last step ended in, or −1: it leads to the next start.
         n_actions: A.
         forward: which way it looks.
+        ahead: empty, and so is `sum_ahead`: nothing is left to outcomes never observed.
     """
 
     rows: Mixtures
@@ -101,6 +102,8 @@ class LambdaModel(NamedTuple):
     ended: Indices
     n_actions: int
     forward: bool
+    ahead: Vector
+    sum_ahead: Vector
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Learn from the step, and from the restart before it."""
@@ -132,7 +135,8 @@ class LambdaModel(NamedTuple):
     def target(self, place: int, base: float, best: float) -> float:
         """The mean reward on the way, and the value of s discounted by the mean discount on the way."""
         rows = self.rows
-        return (rows.reward[place] + rows.carried[place] * best) / rows.weight[place]
+        weight = rows.weight[place]
+        return (rows.reward[place] + rows.carried[place] * best) / weight if weight > 0.0 else 0.0
 
     def look_ahead(self, values: Values, s: int, discount: float) -> float:
         """The value of s; how far it is discounted is known to the entries."""

@@ -8,6 +8,7 @@ import numpy as np
 from backcast.arrays import Indices, Vector, as_whole
 from backcast.errors import InputError
 from backcast.models.backward import BackwardModel
+from backcast.models.both import BothModels
 from backcast.models.extended import ExtendedModel
 from backcast.models.forward import ExtendedForward, ForwardModel
 from backcast.models.lambda_td import LambdaModel
@@ -62,7 +63,7 @@ class LearnedBackward:
 
     @property
     def joint(self) -> Vector:
-        """P←(s̃, ã | s), (S, S, A) [s, s̃, ã]; a restart counts as the first action of the terminal state."""
+        """P←(s̃, ã | s), (S, S, A) [s, s̃, ã]; no action led from a terminal state: a restart is spread over all."""
         full = self._spread("weight") + self._restarts()
         seen = full.sum(axis=(1, 2)) > 0
         full[~seen] = np.nan
@@ -124,8 +125,6 @@ class LearnedBackward:
                 factor = self.model.factor(row) if self._is_conditioned else 1.0
                 pairs = np.array([self.model.pair(row, key) for key in keys], dtype=np.int64)
                 full[s, pairs] = factor * getattr(rows, name)[places] * (rows.share[row] if mixed else chances)
-        if name == "weight":
-            return full.reshape(self.n_states, self.n_states, -1)
         return full.reshape(self.n_states, self.n_states, -1)
 
     def _restarts(self) -> Vector:
@@ -137,7 +136,7 @@ class LearnedBackward:
             for s in np.flatnonzero(restarts.total > 0):
                 keys, _, _ = predict(restarts, int(s))
                 places = slice(restarts.offset[s], restarts.offset[s] + restarts.used[s])
-                full[s, keys, 0] = restarts.weight[places] / total[s]
+                full[s, keys] = (restarts.weight[places] / total[s] / self.n_actions)[:, None]
         return full
 
 
@@ -202,12 +201,22 @@ class LearnedForward:
         return full.reshape(self.n_states, self.n_actions, self.n_states)
 
 
+@dataclass(frozen=True)
+class LearnedBoth:
+    """The forward and the backward model of an agent that has both."""
+
+    forward: LearnedForward
+    backward: LearnedBackward
+
+
 def learned(model: Any, n_states: int, n_actions: int) -> Any:
     """Wrap a model part so that it can be asked; parts without a wrapper are given back as they are."""
     if isinstance(model, ForwardModel | ExtendedForward) or (isinstance(model, LambdaModel) and model.forward):
         return LearnedForward(model, n_states, n_actions)
     if isinstance(model, BackwardModel | ExtendedModel | LambdaModel):
         return LearnedBackward(model, n_states, n_actions)
+    if isinstance(model, BothModels):
+        return LearnedBoth(*(learned(one, n_states, n_actions) for one in model))
     return model
 
 

@@ -1,7 +1,7 @@
 """The way an agent came: what models over several steps learn from.
 
 The way goes on over the end of an episode: a terminal state leads to the next start, as in the recurrent chain that
-`backcast.exact` is about. That step earns nothing and carries no discount. Where an episode was cut off, the way is cut.
+`backcast.exact` is about. That step earns nothing and carries no discount. Where an episode was cut off, so is the way.
 """
 
 from typing import NamedTuple
@@ -39,7 +39,7 @@ class Past(NamedTuple):
     """The last steps, in a ring.
 
     Attributes:
-        pair: (K,) s·A + a; −1 − s for the restart that followed a terminal state s.
+        pairs: (K,) s·A + a; −1 − s for the restart that followed a terminal state s.
         reward: (K,) r.
         discount: (K,) γ, or 0 where the step ended an episode.
         ratio: (K,) ρ.
@@ -47,7 +47,7 @@ class Past(NamedTuple):
         ended: (1,) the terminal state that the last step ended in, or −1.
     """
 
-    pair: Indices
+    pairs: Indices
     reward: Vector
     discount: Vector
     ratio: Vector
@@ -57,9 +57,9 @@ class Past(NamedTuple):
     def remember(self, pair: int, r: float, discount: float, ratio: float) -> None:
         """One more step."""
         at = self.clock[1]
-        self.pair[at], self.reward[at], self.discount[at], self.ratio[at] = pair, r, discount, ratio
-        self.clock[0] = min(self.clock[0] + 1, self.pair.size)
-        self.clock[1] = at + 1 if at + 1 < self.pair.size else 0
+        self.pairs[at], self.reward[at], self.discount[at], self.ratio[at] = pair, r, discount, ratio
+        self.clock[0] = min(self.clock[0] + 1, self.pairs.size)
+        self.clock[1] = at + 1 if at + 1 < self.pairs.size else 0
 
 
 def empty_past(length: int) -> Past:
@@ -94,10 +94,10 @@ class Stop(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way from a pair s̃, ã to the present; found = 1, broken off = 0, or longer than what is remembered = −1."""
+    """A way from its origin s̃, ã to the present; found = 1, broken off = 0, or longer than what is remembered = −1."""
 
     found: int
-    pair: int
+    origin: int
     reward: float
     discount: float
     ratio: float
@@ -113,11 +113,11 @@ def look_back(past: Past, stop: Stop, n_actions: int) -> Way:
     reward, discount, ratio = 0.0, 1.0, 1.0
     at = past.clock[1]
     for back in range(1, past.clock[0] + 1):
-        at = at - 1 if at > 0 else past.pair.size - 1
+        at = at - 1 if at > 0 else past.pairs.size - 1
         reward = past.reward[at] + past.discount[at] * reward
         discount *= past.discount[at]
         ratio *= past.ratio[at]
-        pair = past.pair[at]
+        pair = past.pairs[at]
         if horizon > 0:
             stops, goes_on = back == horizon, True
         else:

@@ -1,6 +1,7 @@
 """How a model corrects values between real steps."""
 
 from backcast.planners.backward import AllPredecessors, BackwardPlanner
+from backcast.planners.both import BothPlanners
 from backcast.planners.forward import AllSuccessors, ForwardPlanner, SampledSuccessors
 from backcast.planners.none import NoPlanner
 from backcast.planners.selective import Predecessors, SampledPredecessors
@@ -9,6 +10,7 @@ __all__ = [
     "AllPredecessors",
     "AllSuccessors",
     "BackwardPlanner",
+    "BothPlanners",
     "ForwardPlanner",
     "NoPlanner",
     "Predecessors",

@@ -14,6 +14,8 @@ from backcast.studies.spec import Study, check_study, read_study
 from backcast.studies.store import Results, Store
 
 PAPER = ("fan-levels", "fan-ratios", "frames", "stochasticity")
+BEYOND = ("estimation", "horizons", "neighbours", "off-policy")
+STUDIES = PAPER + BEYOND
 
 SCHEMA = pa.schema(
     [
@@ -28,11 +30,12 @@ SCHEMA = pa.schema(
 )
 
 
-def paper_study(name: str) -> Study:
-    """One of the paper's studies."""
-    if name not in PAPER:
-        raise InputError(f"study: {name!r} given, expected some of {', '.join(PAPER)}{nearest(name, PAPER)}")
-    with resources.as_file(resources.files("backcast.studies") / "paper" / f"{name}.toml") as path:
+def named_study(name: str) -> Study:
+    """One of the paper's studies, or of those that go beyond it."""
+    if name not in STUDIES:
+        raise InputError(f"study: {name!r} given, expected some of {', '.join(STUDIES)}{nearest(name, STUDIES)}")
+    folder = "paper" if name in PAPER else "beyond"
+    with resources.as_file(resources.files("backcast.studies") / folder / f"{name}.toml") as path:
         return read_study(path)
 
 
@@ -85,13 +88,14 @@ def load(directory: str | Path, pandas: bool = False) -> Any:
 
 __all__ = [
     "PAPER",
+    "STUDIES",
     "Results",
     "Store",
     "Study",
     "check_study",
     "export",
     "load",
-    "paper_study",
+    "named_study",
     "read_study",
     "results",
 ]

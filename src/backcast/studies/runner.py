@@ -64,7 +64,8 @@ def _finished(store: Store, units: list[Unit], workers: int | None) -> Iterator[
     for unit in units:
         started = time.perf_counter()
         world = _world(unit.cell.world)
-        runs = run(world, unit.cell.agent, unit.cell.episodes, unit.seeds, workers=workers)
+        cell = unit.cell
+        runs = run(world, cell.agent, cell.episodes, unit.seeds, workers=workers, updates=cell.updates)
         store.put(unit, runs, time.perf_counter() - started)
         yield unit, int(runs.steps.sum())
 

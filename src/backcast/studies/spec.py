@@ -12,14 +12,15 @@
     [[agents]]
     kind = "backward"
 
-Every agent lives in every world. A world may have `episodes` of its own and `settings` that replace those of the agents
-in it; `[grid]` lists values of agent settings of which every combination is run.
+Every agent lives in every world. A world may have `episodes` and `updates` of its own and `settings` that replace those
+of the agents in it; `[grid]` lists values of agent settings of which every combination is run. With `updates`, a run is
+over when it has made so many value updates, at the latest after `episodes`.
 """
 
 import itertools
 import json
 import tomllib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,9 +29,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from backcast.agents import Agent, agent
 from backcast.errors import InputError, nearest
 from backcast.kinds import KINDS
+from backcast.settings import CHECKS
 from backcast.worlds import World, chain, from_gymnasium, maze
 
-PLOT_NAMES = ("error-curves", "error-by-ratio", "reward-over-steps", "steps-per-episode")
+PLOT_NAMES = (
+    "error-curves",
+    "error-by-ratio",
+    "reward-over-steps",
+    "steps-per-episode",
+    "error-by-agent",
+    "error-by-horizon",
+    "error-against-updates",
+    "error-against-seconds",
+)
 METRICS = ("rmsve", "rmsve_inner", "steps", "reward")
 Rate = float | tuple[float, ...]
 
@@ -55,11 +66,34 @@ class Settings(_Strict):
 
 
 class AgentSpec(Settings):
-    """An agent of a study: the arguments of `backcast.agent`."""
+    """An agent of a study: the arguments of `backcast.agent`.
+
+    `label` is its name in tables and figures, if it is not to be the agent's own; `only` leaves it out of the worlds
+    of the other kind.
+    """
 
     kind: str
+    label: str | None = None
+    only: Literal["prediction", "control"] | None = None
     frame: Literal["previous", "current"] | None = None
     learn: bool = True
+    model: str | None = None
+    horizon: int | None = None
+    weights: tuple[float, ...] | None = None
+    lam: float | tuple[float, ...] | None = None
+    lam_by: str | None = None
+    option: dict[str, Any] | None = None
+    conditioned: bool | None = None
+    sample: int | None = None
+    top: int | None = None
+    depth: int | None = None
+    forget: float | None = None
+    importance: bool | None = None
+    traces: str | None = None
+    variant: str | None = None
+    bonus: float | None = None
+    buffer: int | None = None
+    exponent: float | None = None
 
     @field_validator("kind")
     @classmethod
@@ -70,7 +104,8 @@ class AgentSpec(Settings):
 
     def build(self, settings: dict[str, Any]) -> Agent:
         """The agent, with `settings` in place of its own."""
-        return agent(self.kind, frame=self.frame, learn=self.learn, **{**self.given(), **settings})
+        own = {name: getattr(self, name) for name in CHECKS}
+        return agent(self.kind, frame=self.frame, learn=self.learn, **{**self.given(), **settings}, **own)
 
 
 class WorldSpec(_Strict):
@@ -79,6 +114,7 @@ class WorldSpec(_Strict):
     kind: Literal["chain", "maze", "gymnasium"]
     levels: tuple[int, ...] | None = None
     seed: int | None = None
+    branches: int | None = None
     text: str | None = None
     slip: float | None = None
     reward_probability: float | None = None
@@ -86,12 +122,17 @@ class WorldSpec(_Strict):
     discount: float | None = None
     max_steps: int | None = None
     episodes: int | None = Field(default=None, ge=1)
+    updates: int | None = Field(default=None, ge=1)
     settings: Settings = Settings()
 
     @model_validator(mode="after")
     def _keys_fit_the_kind(self) -> "WorldSpec":
-        allowed = {"chain": ("levels", "seed"), "maze": ("text", "slip", "reward_probability"), "gymnasium": ("id",)}
-        common = ("kind", "discount", "max_steps", "episodes", "settings")
+        allowed = {
+            "chain": ("levels", "seed", "branches"),
+            "maze": ("text", "slip", "reward_probability"),
+            "gymnasium": ("id",),
+        }
+        common = ("kind", "discount", "max_steps", "episodes", "updates", "settings")
         for name in set(self.identity()) - set(allowed[self.kind]) - set(common):
             raise ValueError(f"{name} does not belong to a {self.kind}; its keys are {', '.join(allowed[self.kind])}")
         if self.kind == "gymnasium" and self.id is None:
@@ -114,9 +155,16 @@ class WorldSpec(_Strict):
         limit = given.pop("max_steps", None)
         return from_gymnasium(gymnasium.make(given.pop("id"), max_episode_steps=limit), **given)
 
+    @property
+    def purpose(self) -> str:
+        """Whether values are predicted there, or improved."""
+        if self.kind == "gymnasium":
+            return "prediction" if self.build().is_prediction else "control"
+        return "prediction" if self.kind == "chain" else "control"
+
     def identity(self) -> dict[str, Any]:
         """What determines the world itself."""
-        return self.model_dump(exclude={"episodes", "settings"}, exclude_none=True)
+        return self.model_dump(exclude={"episodes", "updates", "settings"}, exclude_none=True)
 
 
 class Study(_Strict):
@@ -126,6 +174,7 @@ class Study(_Strict):
     title: str = ""
     episodes: int = Field(ge=1)
     seeds: int = Field(default=20, ge=1)
+    updates: int | None = Field(default=None, ge=1)
     worlds: list[WorldSpec] = Field(min_length=1)
     agents: list[AgentSpec] = Field(min_length=1)
     grid: dict[str, list[Rate]] = {}
@@ -162,10 +211,13 @@ class Study(_Strict):
         cells = []
         for world in self.worlds:
             for chosen in self.agents:
+                if chosen.only not in (None, world.purpose):
+                    continue
                 for point in self.points():
                     built = chosen.build({**world.settings.given(), **point})
-                    label = built.name + "".join(f",{name}={value:g}" for name, value in point.items())
-                    cells.append(Cell(world, built, label, world.episodes or self.episodes))
+                    label = (chosen.label or built.name) + "".join(f",{key}={value:g}" for key, value in point.items())
+                    budget = world.updates or self.updates
+                    cells.append(Cell(world, built, label, world.episodes or self.episodes, budget))
         return cells
 
 
@@ -177,10 +229,12 @@ class Cell:
     agent: Agent
     label: str
     episodes: int
+    updates: int | None = None
 
     def identity(self) -> dict[str, Any]:
         """Everything but the seeds that determines the numbers."""
-        return {"world": self.world.identity(), "agent": vars(self.agent), "episodes": self.episodes}
+        budget = {} if self.updates is None else {"updates": self.updates}
+        return {"world": self.world.identity(), "agent": asdict(self.agent), "episodes": self.episodes, **budget}
 
 
 def read_study(path: str | Path) -> Study:
@@ -203,10 +257,10 @@ def check_study(given: dict[str, Any], source: str) -> Study:
         raise InputError("\n".join(f"{source}: {_sentence(e, given)}" for e in error.errors())) from None
     try:
         names = [world.build().name for world in study.worlds]
-        labels = [cell.label for cell in study.runs()[: len(study.agents) * len(study.points())]]
+        labels = [[cell.label for cell in study.runs() if cell.world == world] for world in study.worlds]
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
-    for key, entries in (("worlds", names), ("agents", labels)):
+    for key, entries in (("worlds", names), *(("agents", those) for those in labels)):
         twice = next((entry for entry in entries if entries.count(entry) > 1), None)
         if twice is not None:
             raise InputError(f"{source}: {key}: {twice!r} is there twice, and results could not be told apart")

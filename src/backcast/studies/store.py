@@ -32,7 +32,7 @@ from backcast.files import atomic_path
 from backcast.runs import Runs
 from backcast.studies.spec import METRICS, Cell, Study, check_study
 
-RESULTS = 1  # raised when the same settings give other numbers: older units are then not taken for done
+RESULTS = 2  # raised when the same settings give other numbers: older units are then not taken for done
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ class Store:
             "world_name": runs.world,
             "value_updates": {"learning": runs.updates.learning.tolist(), "planning": runs.updates.planning.tolist()},
             "seconds": round(seconds, 4),
+            "run_seconds": [round(float(each), 6) for each in runs.seconds],
             "steps": int(runs.steps.sum()),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "machine": machine(),
@@ -143,6 +144,7 @@ def _table(runs: Runs) -> pa.Table:
     columns: dict[str, Any] = {
         "seed": np.repeat(np.asarray(runs.seeds, dtype=np.int64), episodes),
         "episode": np.tile(np.arange(episodes, dtype=np.int32), seeds),
+        "updates": runs.updates.by_episode.ravel(),
     }
     for metric in METRICS:
         values = getattr(runs, metric)
@@ -228,6 +230,19 @@ class Results:
             rows.update(zip(table["seed"].to_numpy()[:: cell.episodes].tolist(), values, strict=True))
         seeds = sorted(rows)
         return seeds, np.stack([rows[seed] for seed in seeds])
+
+    def updates(self, world: str, agent: str) -> Vector:
+        """(seeds, episodes): value updates made up to the end of each episode."""
+        return self._rows(world, agent, "updates")[1][: self.seeds].astype(np.float64)
+
+    def seconds(self, world: str, agent: str) -> float:
+        """Mean processor seconds of a run."""
+        done = self._seeds(self._cells[world][agent])
+        records = [self._records[key] for key in set(done.values())]
+        each = {
+            seed: took for record in records for seed, took in zip(record["seeds"], record["run_seconds"], strict=True)
+        }
+        return float(np.mean([each[seed] for seed in sorted(done)[: self.seeds]]))
 
     def value_updates(self, world: str, agent: str) -> float:
         """Mean number of value updates of a run, learning and planning together."""

@@ -15,7 +15,9 @@ from backcast.worlds.world import World
 _DENSE_LIMIT = 2_000  # states, above which a chain is sparse
 
 
-def chain(levels: Sequence[int] = (500, 50, 5), seed: int | None = 0, discount: float = 0.9) -> World:
+def chain(
+    levels: Sequence[int] = (500, 50, 5), seed: int | None = 0, discount: float = 0.9, branches: int = 1
+) -> World:
     """A Markov reward process whose states form levels, each leading only to the next; the last one is terminal.
 
     Transition weights and start weights are uniform on (0, 1), normalised; the rewards of transitions into the last
@@ -26,13 +28,18 @@ def chain(levels: Sequence[int] = (500, 50, 5), seed: int | None = 0, discount: 
         levels: the number of states of each level, two levels or more.
         seed: which chain; None: every seed of a run draws its own, as in the paper.
         discount: γ.
+        branches: so many chains side by side, between which nothing leads; their rewards have mean 10 and −10 in turn.
+            A world in which it is wrong to take all states to be worth about the same.
     """
     sizes = _checked(levels)
-    name = "chain-" + "-".join(map(str, sizes))
+    branches = as_whole("branches", branches, 1)
+    if branches > min(sizes):
+        raise InputError(f"branches: {branches} given, expected at most {min(sizes)}, the size of the smallest level")
+    name = "chain-" + "-".join(map(str, sizes)) + (f"-branches-{branches}" if branches > 1 else "")
     if seed is None:
-        draw = lru_cache(maxsize=32)(lambda run_seed: chain(sizes, run_seed, discount))  # agents share their worlds
+        draw = lru_cache(maxsize=32)(lambda run_seed: chain(sizes, run_seed, discount, branches))  # agents share them
         return World(name, None, layout=sizes, redraw=draw)
-    return World(name, _draw(sizes, as_whole("seed", seed, 0), discount), layout=sizes)
+    return World(name, _draw(sizes, as_whole("seed", seed, 0), discount, branches), layout=sizes)
 
 
 def _checked(levels: Sequence[int]) -> tuple[int, ...]:
@@ -45,12 +52,16 @@ def _checked(levels: Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def _draw(sizes: tuple[int, ...], seed: int, discount: float) -> FiniteMDP:
+def _draw(sizes: tuple[int, ...], seed: int, discount: float, branches: int) -> FiniteMDP:
     rng = layout_generator(seed)
     bounds = np.cumsum((0, *sizes))
     n_states = int(bounds[-1])
     weights = [rng.random((sizes[k], sizes[k + 1])) for k in range(len(sizes) - 1)]
     earned = rng.normal(10.0, 10.0, size=(sizes[-2], sizes[-1]))
+    if branches > 1:
+        branch = [np.arange(size) * branches // size for size in sizes]
+        weights = [block * (branch[k][:, None] == branch[k + 1]) for k, block in enumerate(weights)]
+        earned = (earned - 20.0 * (branch[-2] % 2)[:, None]) * (weights[-1] > 0)
     rows = [block / block.sum(axis=1, keepdims=True) for block in weights]
     transition = _above_the_diagonal(rows, sizes)
     reward = _above_the_diagonal([*(np.zeros_like(block) for block in rows[:-1]), earned], sizes)

@@ -1,0 +1,54 @@
+"""Every-visit Monte Carlo: values move towards the returns that were seen, once an episode is over.
+
+    G_t = R_{t+1} + γ G_{t+1}        q(S_t, A_t) ← q(S_t, A_t) + α (G_t − q(S_t, A_t))   for every visit
+
+(Sutton and Barto, 2018, chapter 5; every visit: Singh and Sutton, 1996). What is learned is the value of the policy
+that acts: in control that is the ε-greedy one, not the greedy one that Q-learning evaluates.
+"""
+
+from typing import NamedTuple
+
+from backcast.arrays import Vector
+from backcast.compiling import part
+from backcast.interaction import ALPHA, Step
+from backcast.models.past import Past, empty_past
+from backcast.values import Values
+
+LONGEST = 100_000  # visits that are remembered at most: 3 MB for each agent at work
+
+
+@part
+class MonteCarlo(NamedTuple):
+    """Remembers an episode and learns from all of it when it is over, from the last step to the first.
+
+    Attributes:
+        past: the steps of this episode. Of an episode with more steps than there is room for, the oldest are forgotten
+            and nothing is learned about their visits; what is learned about the others is not changed by that.
+    """
+
+    past: Past
+
+    def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
+        """Remember the step, in 0 updates."""
+        if step.first:
+            self.past.clock[0] = 0
+        self.past.remember(step.s * values.n_actions + step.a, step.r, discount, 1.0)
+        return 0
+
+    def conclude(self, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+        """One update for each visit; where the episode was cut off, the return goes on with max_a q(s, a)."""
+        past = self.past
+        scale, shift, size = values.affine[0], values.affine[1], rates[ALPHA] * values.affine[2]
+        g = 0.0 if ends else values.best(s)
+        at = past.clock[1]
+        for _ in range(past.clock[0]):
+            at = at - 1 if at > 0 else past.pairs.size - 1
+            g = past.reward[at] + discount * g
+            pair = past.pairs[at]
+            values.u[pair] += size * (g - (scale * values.u[pair] + shift))
+        return past.clock[0]
+
+
+def monte_carlo(max_steps: int | None) -> MonteCarlo:
+    """With room for episodes of max_steps steps, but for no more than the 100,000 last ones."""
+    return MonteCarlo(empty_past(LONGEST if max_steps is None else min(max_steps, LONGEST)))

@@ -1,0 +1,129 @@
+"""Eligibility traces, online and looking back: TD(λ) for prediction (A = 1), Watkins's Q(λ) for control.
+
+    δ_t = R_{t+1} + γ max_a q(S_{t+1}, a) − q(S_t, A_t)
+    e_t(s, a) = γλ e_{t−1}(s, a), and at (S_t, A_t) one more (accumulating traces) or just 1 (replacing traces)
+    q(s, a) ← q(s, a) + α δ_t e_t(s, a)   for all pairs
+
+with e_{t−1} = 0 at the first step of an episode and, in Watkins's Q(λ), where A_t is not greedy: what follows then says
+nothing about the greedy policy at the pairs before (Sutton, 1988; Watkins, 1989; Singh and Sutton, 1996).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from backcast.arrays import Indices, Vector
+from backcast.compiling import kernel, part
+from backcast.interaction import ALPHA, Step
+from backcast.learners.td import td_error
+from backcast.policies import greedy_chance
+from backcast.values import Values
+
+# A smaller trace is dropped. It would move a value by less than this part of a TD error, which no reported digit shows,
+# and to keep it would cost as much as to keep a large one.
+SMALLEST = 1e-8
+
+
+@part
+class Traces(NamedTuple):
+    """Rows of traces over N pairs, each a list of those that are not 0; row i has the places i · N … (i + 1) · N − 1.
+
+    Attributes:
+        used: (rows,) how many traces of a row are not 0.
+        key: (rows · N,) the pair s·A + a.
+        weight: (rows · N,) its trace.
+        where: (rows · N,) one more than the place in its row of each pair; 0 if its trace is 0.
+        width: N.
+    """
+
+    used: Indices
+    key: Indices
+    weight: Vector
+    where: Indices
+    width: int
+
+    def place_of(self, row: int, key: int) -> int:
+        """The place of a pair in a row, made if it is new."""
+        first = row * self.width
+        if self.where[first + key] == 0:
+            place = first + self.used[row]
+            self.key[place], self.weight[place] = key, 0.0
+            self.used[row] += 1
+            self.where[first + key] = self.used[row]
+        return first + self.where[first + key] - 1
+
+    def fade(self, row: int, factor: float) -> None:
+        """All traces of a row times a factor; those that become too small are dropped, the last filling the gap."""
+        first = row * self.width
+        k, last = first, first + self.used[row]
+        while k < last:
+            weight = self.weight[k] * factor
+            if weight >= SMALLEST:
+                self.weight[k] = weight
+                k += 1
+                continue
+            last -= 1
+            dropped, moved = self.key[k], self.key[last]
+            self.key[k], self.weight[k] = moved, self.weight[last]
+            self.where[first + moved] = k - first + 1
+            self.where[first + dropped] = 0
+        self.used[row] = last - first
+
+    def wipe(self, row: int) -> None:
+        """All traces of a row are 0."""
+        first = row * self.width
+        for k in range(first, first + self.used[row]):
+            self.where[first + self.key[k]] = 0
+        self.used[row] = 0
+
+
+def no_traces(rows: int, pairs: int) -> Traces:
+    """Rows in which all traces are 0; memory is taken as it is written to."""
+    places = rows * pairs
+    key, where = np.zeros(places, dtype=np.int64), np.zeros(places, dtype=np.int64)
+    return Traces(np.zeros(rows, dtype=np.int64), key, np.zeros(places), where, pairs)
+
+
+@kernel
+def visit(traces: Traces, values: Values, step: Step, decay: float, replacing: bool) -> None:
+    """From e_{t−1} to e_t, in a single row.
+
+    Whether the action was greedy is judged by the values with which it was chosen, those before this step is learned
+    from; an action that ties with the best is greedy.
+    """
+    if step.first or greedy_chance(values, step.s, step.a) == 0.0:
+        traces.wipe(0)
+    else:
+        traces.fade(0, decay)
+    place = traces.place_of(0, step.s * values.n_actions + step.a)
+    traces.weight[place] = 1.0 if replacing else traces.weight[place] + 1.0
+
+
+@kernel
+def credit(values: Values, traces: Traces, row: int, change: float) -> int:
+    """Move each pair with a trace in this row by change · trace: q ← q + α δ e; how many there are."""
+    first, size = row * traces.width, change * values.affine[2]
+    for k in range(first, first + traces.used[row]):
+        values.u[traces.key[k]] += size * traces.weight[k]
+    return traces.used[row]
+
+
+@part
+class TraceLearner(NamedTuple):
+    """TD(λ) or Watkins's Q(λ).
+
+    Attributes:
+        traces: one row, e_t.
+        lam: λ.
+        replacing: whether a visit sets a trace to 1 instead of adding 1. Traces of other actions in the state stay.
+    """
+
+    traces: Traces
+    lam: float
+    replacing: bool
+
+    def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
+        """One update for each pair that has a trace."""
+        delta = td_error(values, step, discount)
+        visit(self.traces, values, step, discount * self.lam, self.replacing)
+        return credit(values, self.traces, 0, rates[ALPHA] * delta)

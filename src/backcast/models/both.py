@@ -1,0 +1,21 @@
+"""A model of each direction."""
+
+from typing import Any, NamedTuple
+
+from backcast.arrays import Vector
+from backcast.compiling import part
+from backcast.interaction import Step
+from backcast.values import Values
+
+
+@part
+class BothModels(NamedTuple):
+    """A forward and a backward model, learned side by side."""
+
+    forward: Any
+    backward: Any
+
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
+        """Both learn from the step."""
+        self.forward.learn(values, step, discount, rates)
+        self.backward.learn(values, step, discount, rates)

@@ -1,0 +1,57 @@
+"""A model that looks both ways: what follows each state and action, and which of them led to each state.
+
+Both directions count the same transitions, so that P(s' | s, a) can be read off from either end: a planner that comes
+from s' needs no search in the row of (s, a).
+"""
+
+from typing import NamedTuple
+
+from backcast.arrays import Vector
+from backcast.compiling import kernel, part
+from backcast.interaction import Step
+from backcast.models.counts import CountRows
+from backcast.values import Values
+
+
+@part
+class TwoWayModel(NamedTuple):
+    """The maximum-likelihood model of one step, forward and backward.
+
+    Beside each entry stand the mean reward and the mean discount of its transitions: γ, or 0 where the step ended the
+    episode. Nothing is ahead of a state that ended one, and a state that ends only some of them is no special case.
+
+    Attributes:
+        rows: a row for each pair s·A + a over s'.
+        led_here: a row for each s' over the pairs s·A + a; counts and means are those of the same entry in `rows`.
+        n_actions: A.
+    """
+
+    rows: CountRows
+    led_here: CountRows
+    n_actions: int
+
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
+        """Count the transition in both directions."""
+        pair = step.s * self.n_actions + step.a
+        carried = 0.0 if step.ends else discount
+        _count(self.rows, pair, step.s2, step.r, carried)
+        _count(self.led_here, step.s2, pair, step.r, carried)
+
+
+@kernel
+def _count(rows: CountRows, row: int, key: int, r: float, carried: float) -> None:
+    place = rows.observe(row, key, 1.0, 1.0)
+    rate = rows.rate(place, 1.0, 1.0)
+    rows.reward[place] += rate * (r - rows.reward[place])
+    rows.carried[place] += rate * (carried - rows.carried[place])
+
+
+@kernel
+def expect(model: TwoWayModel, values: Values, pair: int) -> float:
+    """The full backup Σ_s' P(s' | s, a) (r(s, a, s') + γ max_a' q(s', a')) of a pair that was tried."""
+    rows = model.rows
+    first = rows.offset[pair]
+    expected = 0.0
+    for k in range(first, first + rows.used[pair]):
+        expected += rows.weight[k] * (rows.reward[k] + rows.carried[k] * values.best(rows.key[k]))
+    return expected * rows.share[pair]

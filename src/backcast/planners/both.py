@@ -1,0 +1,28 @@
+"""Forward and backward planning in one step, with a model of each direction."""
+
+from typing import NamedTuple
+
+from backcast.arrays import Vector
+from backcast.compiling import part
+from backcast.interaction import Step
+from backcast.models.both import BothModels
+from backcast.planners.backward import BackwardPlanner
+from backcast.planners.forward import ForwardPlanner
+from backcast.values import Values
+
+
+@part
+class BothPlanners(NamedTuple):
+    """First re-evaluate a state from its successors, then correct the predecessors of a state."""
+
+    forward: ForwardPlanner
+    backward: BackwardPlanner
+
+    def begin(self, model: BothModels, values: Values, s: int, discount: float, rates: Vector) -> int:
+        """As forward planning begins."""
+        return self.forward.begin(model.forward, values, s, discount, rates)
+
+    def plan(self, model: BothModels, values: Values, step: Step, discount: float, rates: Vector) -> int:
+        """Forward, then backward; the number of value updates of both."""
+        updates = self.forward.plan(model.forward, values, step, discount, rates)
+        return updates + self.backward.plan(model.backward, values, step, discount, rates)

@@ -1,0 +1,176 @@
+"""Experience replay: learn again from transitions that are remembered as they were.
+
+The memory takes the place of a model: to ask what follows a state is to recall what followed it. A planner asks either
+memory in the same way: `draw_place` chooses a transition, `transition_at` gives it back, `importance_of` says how
+much of an update it is worth, and `note_error` is told the error that was found.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from backcast.arrays import Indices, Mask, Vector
+from backcast.compiling import kernel, part
+from backcast.interaction import ALPHA_PLAN, Step
+from backcast.learners.td import td_error
+from backcast.randomness import Stream, uniform
+from backcast.values import Values
+
+BETA = 0.5  # how far importance weights undo prioritization: 0 not at all, 1 altogether; the paper raises it to 1
+_NEVER_ZERO = 1e-6  # added to |δ|, so that a transition without error may be drawn again
+_LEAST, _MOST = 1e-100, 1e100  # priorities of large exponents are kept where sums and ratios of them are numbers
+
+
+@part
+class Memory(NamedTuple):
+    """The last transitions, as many as there are places, all equally likely to be drawn.
+
+    Attributes:
+        s: (places,) states.
+        a: (places,) actions.
+        r: (places,) rewards.
+        s2: (places,) next states.
+        ends: (places,) whether the next state ended the episode.
+        stored: (1,) transitions ever stored; the next one goes to place stored mod places.
+    """
+
+    s: Indices
+    a: Indices
+    r: Vector
+    s2: Indices
+    ends: Mask
+    stored: Indices
+
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
+        """Remember a transition."""
+        write_transition(self, step)
+
+    def transition_at(self, place: int) -> Step:
+        """The transition at a place."""
+        return Step(self.s[place], self.a[place], self.r[place], self.s2[place], self.ends[place], False)
+
+    def draw_place(self, stream: Stream) -> int:
+        """The place of a transition, uniformly."""
+        return int(uniform(stream) * held(self))
+
+    def importance_of(self, place: int) -> float:
+        """All count fully."""
+        return 1.0
+
+    def note_error(self, place: int, delta: float) -> None:
+        """Errors make no difference."""
+
+
+@part
+class PrioritizedMemory(NamedTuple):
+    """The same transitions, drawn in proportion to their priorities: P(i) = p_i^ω / Σ_k p_k^ω with p_i = |δ_i| + 10⁻⁶.
+
+    Powers of priorities are the leaves of two binary trees, kept in arrays: node 1 is the root, 2 i and 2 i + 1 are the
+    children of node i, and the second half of an array holds the leaves, one for each place.
+
+    Attributes:
+        memory: the transitions.
+        sums: (2 · leaves,) Σ p^ω below each node; 0 where nothing is stored.
+        minima: (2 · leaves,) the least p^ω below each node; infinite where nothing is stored.
+        highest: (1,) the highest p^ω so far, which new transitions get; 1 before any.
+        exponent: ω.
+    """
+
+    memory: Memory
+    sums: Vector
+    minima: Vector
+    highest: Vector
+    exponent: float
+
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
+        """Remember a transition with the highest priority, so that it is soon drawn."""
+        write_priority(self, write_transition(self.memory, step), self.highest[0])
+
+    def transition_at(self, place: int) -> Step:
+        """The transition at a place."""
+        return self.memory.transition_at(place)
+
+    def draw_place(self, stream: Stream) -> int:
+        """The place of a transition, i with probability P(i): down the tree to the leaf that a random sum falls into.
+
+        Rounding may lead past the last transition, to leaves where nothing is stored.
+        """
+        leaves = self.sums.size // 2
+        left = uniform(stream) * self.sums[1]
+        node = 1
+        while node < leaves:
+            node *= 2
+            below = self.sums[node]
+            right = left >= below  # a choice that nobody can foresee: made without a branch
+            left -= below if right else 0.0
+            node += 1 if right else 0
+        return min(node - leaves, held(self.memory) - 1)
+
+    def importance_of(self, place: int) -> float:
+        """(n P(i))^−β divided by the highest such weight of all n stored, which leaves (min_k p_k^ω / p_i^ω)^β."""
+        return (self.minima[1] / self.sums[place + self.sums.size // 2]) ** BETA
+
+    def note_error(self, place: int, delta: float) -> None:
+        """A transition that was drawn gets the priority of its error."""
+        power = min(_MOST, max(_LEAST, (abs(delta) + _NEVER_ZERO) ** self.exponent))
+        self.highest[0] = max(self.highest[0], power)
+        write_priority(self, place, power)
+
+
+@kernel
+def write_transition(memory: Memory, step: Step) -> int:
+    """Write a transition, over the oldest one if the memory is full; its place."""
+    place = memory.stored[0] % memory.s.size
+    memory.s[place], memory.a[place], memory.r[place] = step.s, step.a, step.r
+    memory.s2[place], memory.ends[place] = step.s2, step.ends
+    memory.stored[0] += 1
+    return place
+
+
+@kernel
+def held(memory: Memory) -> int:
+    """How many transitions there are in memory."""
+    return min(memory.stored[0], memory.s.size)
+
+
+@kernel
+def write_priority(memory: PrioritizedMemory, place: int, power: float) -> None:
+    """Write p^ω of a place, and bring the nodes above up to date."""
+    node = place + memory.sums.size // 2
+    total = least = power
+    while node > 0:
+        memory.sums[node], memory.minima[node] = total, least
+        sibling = node ^ 1
+        total, least = total + memory.sums[sibling], min(least, memory.minima[sibling])
+        node >>= 1
+
+
+@part
+class Replay(NamedTuple):
+    """After each real step, `samples` updates by transitions drawn from the memory, the newest one included."""
+
+    samples: int
+    stream: Stream
+
+    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
+        """Draw s, a, r, s', update q(s, a) by the TD error that it has now, tell the memory; and again."""
+        for _ in range(self.samples):
+            place = model.draw_place(self.stream)
+            past = model.transition_at(place)
+            delta = td_error(values, past, discount)
+            alpha = rates[ALPHA_PLAN] * model.importance_of(place)
+            values.put(past.s, past.a, values.get(past.s, past.a) + alpha * delta)
+            model.note_error(place, delta)
+        return self.samples
+
+
+def empty_memory(places: int) -> Memory:
+    """A memory of so many transitions that has none."""
+    s, a, s2, stored = (np.zeros(size, dtype=np.int64) for size in (places, places, places, 1))
+    return Memory(s, a, np.zeros(places), s2, np.zeros(places, dtype=np.bool_), stored)
+
+
+def empty_prioritized_memory(places: int, exponent: float) -> PrioritizedMemory:
+    """The same with priorities; leaves are a power of two, so that all are at one depth."""
+    nodes = 2 << (places - 1).bit_length()
+    return PrioritizedMemory(empty_memory(places), np.zeros(nodes), np.full(nodes, np.inf), np.ones(1), exponent)

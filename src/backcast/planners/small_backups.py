@@ -1,0 +1,105 @@
+"""Small backups (van Seijen and Sutton, ICML 2013): tell the predecessors of a state by how much its value changed.
+
+A table holds the full expected value of every pair that was tried,
+
+    q(s, a) = r(s, a) + γ Σ_s' P(s' | s, a) U(s'),
+
+where U(s') is the value of s' that its predecessors were last told of. It stays exact, up to rounding, when a
+transition is counted and when U of one state changes, and each of these costs O(1) for every value that changes.
+"""
+
+from typing import Any, NamedTuple
+
+from backcast.arrays import Vector
+from backcast.compiling import kernel, part
+from backcast.interaction import Step
+from backcast.models.two_way import TwoWayModel
+from backcast.planners.queue import Queue, dequeue, settle
+from backcast.values import Values
+
+
+@part
+class SmallBackups(NamedTuple):
+    """Prioritized sweeping with small backups: the table of expected values is the agent's own.
+
+    States wait with priority |V(s) − U(s)|, V(s) = max_a q(s, a), or what `urgency` makes of it. There are no step
+    sizes, and nothing else may change the values. Where the counts of (s, a) change, q(s, a) is corrected with U(s'),
+    which is what the other terms of the sum contain.
+
+    Attributes:
+        backups: how many states are taken off the queue after each real step.
+        told: (S,) U(s).
+        queue: the states.
+        urgency: `BySize`, or another measure of which of two changes is more urgent.
+    """
+
+    backups: int
+    told: Vector
+    queue: Queue
+    urgency: Any
+
+    def plan(self, model: TwoWayModel, values: Values, step: Step, discount: float, rates: Vector) -> int:
+        """Take in the step, then pass on the most urgent changes; the number of value updates."""
+        take_in(values, self.told, model, step, discount)
+        updates = 1
+        _settle_state(self, values, step.s)
+        for _ in range(self.backups):
+            s = dequeue(self.queue)
+            if s < 0:
+                break
+            value = values.best(s)
+            self.urgency.note_passed_on(value)
+            updates += pass_on(values, self.told, model, s, value)
+            rows = model.led_here
+            for k in range(rows.offset[s], rows.offset[s] + rows.used[s]):
+                _settle_state(self, values, rows.key[k] // values.n_actions)
+        return updates
+
+
+@part
+class BySize(NamedTuple):
+    """The larger change is the more urgent one (van Seijen and Sutton)."""
+
+    unused: int = 0
+
+    def cost_to_go(self, value: float) -> float:
+        """The same for all."""
+        return 1.0
+
+    def note_passed_on(self, value: float) -> None:
+        """Plays no part."""
+
+
+@kernel
+def _settle_state(planner: SmallBackups, values: Values, s: int) -> None:
+    value = values.best(s)
+    settle(planner.queue, s, abs(value - planner.told[s]), planner.urgency.cost_to_go(value))
+
+
+@kernel
+def take_in(expected: Values, told: Vector, model: TwoWayModel, step: Step, discount: float) -> None:
+    """After (s, a) → r, s' was counted for the N-th time: q(s, a) ← q(s, a) + (r + γ U(s') − q(s, a)) / N."""
+    seen = step.r if step.ends else step.r + discount * told[step.s2]
+    old = expected.get(step.s, step.a)
+    share = model.rows.share[step.s * model.n_actions + step.a]
+    expected.put(step.s, step.a, old + share * (seen - old))
+
+
+@kernel
+def pass_on(expected: Values, told: Vector, model: TwoWayModel, s: int, value: float) -> int:
+    """For all (s̃, ã) that led to s: q(s̃, ã) ← q(s̃, ã) + γ P(s | s̃, ã) (V(s) − U(s)); then U(s) ← V(s).
+
+    Returns:
+        How many values were updated: none if V(s) is no news.
+    """
+    change = value - told[s]
+    if change == 0.0:
+        return 0
+    told[s] = value
+    rows, share = model.led_here, model.rows.share
+    first = rows.offset[s]
+    last = first + rows.used[s]
+    for k in range(first, last):
+        pair = rows.key[k]
+        expected.u[pair] += rows.weight[k] * share[pair] * rows.carried[k] * (change * expected.affine[2])
+    return last - first

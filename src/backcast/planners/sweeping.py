@@ -1,0 +1,154 @@
+"""Prioritized sweeping in three versions: full backups of a learned model, the most urgent ones first.
+
+The first two keep what is expected of all pairs beside the agent's own values, up to date by small backups
+(`backcast.planners.small_backups`). A full backup then copies what is expected, in O(1) instead of a sum over all
+successors; the result is the same. V(s) in these expectations is the value that the predecessors of s were last told
+of: learning from a real step changes values without telling, and what it changed is told with the next backup of s.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from backcast.arrays import Vector
+from backcast.compiling import kernel, part
+from backcast.interaction import ALPHA_PLAN, Step
+from backcast.models.two_way import TwoWayModel
+from backcast.planners.queue import Queue, dequeue, enqueue, promote, settle
+from backcast.planners.small_backups import pass_on, take_in
+from backcast.values import Values
+
+NEAR = 1e-6  # the cost to go of the best state known, which must not be 0
+
+
+@part
+class MooreAtkeson(NamedTuple):
+    """Moore and Atkeson: when V(s) changed by Δ, each s̃ that led to s waits with priority P(s | s̃, ã) |Δ|.
+
+    A priority only rises while a state waits. A backup of s sets q(s, a) of all actions tried to what is expected of
+    them (its step size is 1, whatever the agent's); V(s) is the largest q(s, a), untried actions included. The state of
+    the last real step always comes first, so that what was learned there from the step alone is overwritten at once.
+
+    Attributes:
+        backups: how many states are backed up after each real step, that of the step included.
+        expected: the expected value of each pair.
+        told: (S,) V(s).
+        queue: the states.
+    """
+
+    backups: int
+    expected: Values
+    told: Vector
+    queue: Queue
+
+    def plan(self, model: TwoWayModel, values: Values, step: Step, discount: float, rates: Vector) -> int:
+        """Back up the state of the step, then the most urgent ones; the number of value updates."""
+        take_in(self.expected, self.told, model, step, discount)
+        enqueue(self.queue, step.s, np.inf)
+        updates = 0
+        for _ in range(self.backups):
+            s = dequeue(self.queue)
+            if s < 0:
+                break
+            updates += back_up(self.expected, model, values, s)
+            value = values.best(s)
+            change = abs(value - self.told[s])
+            pass_on(self.expected, self.told, model, s, value)
+            rows = model.led_here
+            for k in range(rows.offset[s], rows.offset[s] + rows.used[s]):
+                pair = rows.key[k]
+                promote(self.queue, pair // values.n_actions, rows.weight[k] * model.rows.share[pair] * change)
+        return updates
+
+
+@part
+class PengWilliams(NamedTuple):
+    """Peng and Williams (Queue-Dyna): pairs wait with the size of their prediction difference |expected − q(s, a)|.
+
+    A backup moves q(s, a) by the step size α of planning; then all pairs that led to s are given their new differences.
+    Learning from a real step may have changed V(s) before: those that led to s are told of this first.
+
+    Attributes:
+        backups: how many pairs are backed up after each real step.
+        expected: the expected value of each pair.
+        told: (S,) V(s).
+        queue: the pairs.
+    """
+
+    backups: int
+    expected: Values
+    told: Vector
+    queue: Queue
+
+    def plan(self, model: TwoWayModel, values: Values, step: Step, discount: float, rates: Vector) -> int:
+        """Back up the pairs that differ most from what is expected; the number of value updates."""
+        take_in(self.expected, self.told, model, step, discount)
+        if values.best(step.s) != self.told[step.s]:
+            _tell(self, model, values, step.s)
+        _settle_pair(self, values, step.s * values.n_actions + step.a)
+        for updates in range(self.backups):
+            pair = dequeue(self.queue)
+            if pair < 0:
+                return updates
+            values.u[pair] += rates[ALPHA_PLAN] * _difference(self, values, pair) * values.affine[2]
+            _tell(self, model, values, pair // values.n_actions)
+        return self.backups
+
+
+@kernel
+def _tell(planner: PengWilliams, model: TwoWayModel, values: Values, s: int) -> None:
+    """Pass V(s) on to all pairs that led to s, and give them their new differences."""
+    pass_on(planner.expected, planner.told, model, s, values.best(s))
+    rows = model.led_here
+    for k in range(rows.offset[s], rows.offset[s] + rows.used[s]):
+        _settle_pair(planner, values, rows.key[k])
+
+
+@kernel
+def _settle_pair(planner: PengWilliams, values: Values, pair: int) -> None:
+    settle(planner.queue, pair, abs(_difference(planner, values, pair)), 1.0)
+
+
+@kernel
+def _difference(planner: PengWilliams, values: Values, pair: int) -> float:
+    """What is expected of a pair, less q(s, a); read by pair, as if all pairs were actions of one state."""
+    return planner.expected.get(0, pair) - values.get(0, pair)
+
+
+@part
+class ByCostToGo(NamedTuple):
+    """McMahan and Gordon (improved prioritized sweeping): the residual of a state, divided by its cost to go.
+
+    When a state is taken off the queue, the values of all pairs that led to it are brought up to date, and the residual
+    of a state is what its best pair differs from the value last passed on: `SmallBackups` with another priority.
+
+    Their worlds have positive costs until a goal is reached; here are rewards. The cost to go of s is read as what s
+    falls short of the best state known: the largest value passed on so far, less the new value of s (and a small
+    constant, for the best one itself). Where values begin at 0 and a goal is found, the nearest state that waits then
+    comes first: Dijkstra's order, in which a deterministic world is solved by taking every state once. Priorities are
+    not revised when the best state known changes, only when the state's own values do.
+
+    Attributes:
+        largest: (1,) the largest value passed on so far.
+    """
+
+    largest: Vector
+
+    def cost_to_go(self, value: float) -> float:
+        """The largest value passed on so far, less this one."""
+        return max(self.largest[0], value) - value + NEAR
+
+    def note_passed_on(self, value: float) -> None:
+        """One more value was passed on."""
+        self.largest[0] = max(self.largest[0], value)
+
+
+@kernel
+def back_up(expected: Values, model: TwoWayModel, values: Values, s: int) -> int:
+    """For all a tried in s: q(s, a) ← Σ_s' P(s' | s, a) (r(s, a, s') + γ V(s')); how many there are."""
+    updates = 0
+    for a in range(values.n_actions):
+        if model.rows.used[s * values.n_actions + a] > 0:
+            values.put(s, a, expected.get(s, a))
+            updates += 1
+    return updates

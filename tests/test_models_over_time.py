@@ -1,0 +1,418 @@
+"""Counted, time-extended, conditioned and λ-models, and planning with parts of them.
+
+By hand, against a plain twin, and in the limit against `backcast.exact`.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import backcast as bc
+from backcast.kinds import Setup
+from backcast.loop import begin, observe
+from backcast.models.learned import learned
+from backcast.values import as_array
+from plain_models import PlainBackward, PlainLambda
+from random_worlds import random_mdp, random_policy
+from test_algorithms_by_hand import walk
+
+MODELS = [
+    {"model": "counts"},
+    {"model": "counts", "horizon": 3},
+    {"model": "softmax", "horizon": 2},
+    {"model": "counts", "weights": (0.5, 0.2, 0.3)},
+    {"model": "softmax", "weights": (0.0, 0.4, 0.6)},
+    {"model": "counts", "lam": 0.7},
+    {"model": "softmax", "lam": 0.4},
+    {"model": "counts", "conditioned": True},
+    {"model": "counts", "horizon": 2, "conditioned": True},
+    {"model": "counts", "forget": 0.1},
+    {"model": "softmax", "horizon": 2, "forget": 0.1},
+    {"lam": 0.6, "lam_by": "td"},
+]
+PLANS = [{}, {"sample": 3}, {"top": 2}, {"depth": 2}, {"sample": 2, "depth": 3}, {"top": 2, "depth": 3}]
+
+
+def twin_of(agent, setup):
+    return (PlainLambda if agent.get("lam_by") == "td" else PlainBackward)(agent, setup)
+
+
+def feed(world, agent, steps, seed):
+    """Both, after the same random transitions; some episodes are cut off."""
+    setup = Setup(world.n_states, world.n_actions, world.discount, world, seed)
+    parts, twin = agent.build(setup), twin_of(agent, setup)
+    rng, table, rates = np.random.default_rng(seed), world.steps_table, np.array([0.5, 0.6, 0.4, 0.3])
+    s, first = -1, True
+    for _ in range(steps):
+        if s < 0:
+            s, first = int(table.draw_start(rng.random())), True
+            if world.mdp.terminal[s]:
+                s = -1
+                continue
+            begin(parts, rates, s)
+        a = int(rng.integers(world.n_actions))
+        outcome = table.draw_outcome(s, a, rng.random())
+        s2, r = int(table.next_state[outcome]), float(table.reward[outcome])
+        ends = bool(world.mdp.terminal[s2])
+        observe(parts, rates, s, a, r, s2, ends, first)
+        twin.observe(rates, s, a, r, s2, ends, first)
+        s, first = (-1 if ends or rng.random() < 0.05 else s2), False
+    return parts, twin
+
+
+def assert_the_same(parts, twin):
+    np.testing.assert_allclose(as_array(parts.values), twin.q, rtol=1e-9, atol=1e-9)
+    assert parts.updates.tolist() == twin.made
+
+
+def random_world(seed, control):
+    rng = np.random.default_rng(seed)
+    mdp = random_mdp(rng, 6, 3, terminals=seed % 3, density=0.4)
+    return bc.worlds.from_mdp(mdp, None if control else random_policy(rng, mdp), max_steps=50)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(MODELS),
+    st.sampled_from(PLANS),
+    st.integers(0, 10_000),
+    st.booleans(),
+    st.sampled_from(["previous", "current"]),
+    st.booleans(),
+)
+def test_kernels_agree_with_the_plain_twin(model, plan, seed, control, frame, learn):
+    agent = bc.agent("backward", frame=frame, learn=learn, **model, **plan)
+    assert_the_same(*feed(random_world(seed, control), agent, 300, seed))
+
+
+@settings(max_examples=25)
+@given(
+    st.sampled_from([{"importance": True}, {"importance": True, "horizon": 2}, {"importance": True, "forget": 0.05}]),
+    st.sampled_from(["softmax", "counts"]),
+    st.integers(0, 10_000),
+)
+def test_importance_weights_agree_with_the_plain_twin(options, model, seed):
+    if model == "softmax" and "horizon" not in options:
+        return  # the paper's one-step softmax, whose rewards belong to states: tested in the limit below
+    assert_the_same(*feed(random_world(seed, True), bc.agent("backward", model=model, **options), 300, seed))
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.booleans(), st.booleans(), st.sampled_from(PLANS))
+def test_options_agree_with_the_plain_twin(seed, control, ends, plan):
+    rng = np.random.default_rng(seed)
+    world = random_world(seed, control)
+    policy = rng.dirichlet(np.ones(3), size=6) if control and seed % 2 else None
+    option = bc.Option(rng.random(6).round(2), rng.random(6).round(2) if ends else None, policy)
+    assert_the_same(*feed(world, bc.agent("backward", model="counts", option=option, **plan), 300, seed))
+
+
+# ---------------------------------------------------------------------------- by hand
+
+
+def test_counts_by_hand():
+    """0 → 1 (reward 2), 0 → 1 (reward 4), then 2 … here 3 states and state 2 ends.
+
+    Row of 1: two ways from 0, so P = 1, mean reward 3, discount 0.5. Planning from 1 after the second: TD first,
+    v(0) = 0.5·2 = 1, planned 1 + 0.5·(2 − 1) = 1.5; then TD 1.5 + 0.5·(4 − 1.5) = 2.75, planned 2.75 + 0.5·(3 − 2.75).
+    """
+    steps = [(0, 0, 2.0, 1, False, True), (0, 0, 4.0, 1, False, True)]
+    parts, v = walk(bc.agent("backward", model="counts"), 3, 1, 0.5, steps)
+    np.testing.assert_allclose(v[:, 0], [2.875, 0, 0])
+    model = learned(parts.model, 3, 1)
+    np.testing.assert_array_equal(model.states[1], [1, 0, 0])
+    assert np.isnan(model.states[0]).all()  # never arrived at: nothing is known
+    assert (model.reward[0, 1], model.discounted[1, 0]) == (3.0, 0.5)
+    assert parts.updates.tolist() == [2, 2]
+
+
+def test_two_steps_by_hand():
+    """0 → 1 → 2 (ends), rewards 1 and 4: the way from 0 to 2 earns 1 + 0.5·4 = 3 and carries no discount.
+
+    TD: v(0) = 0.5, v(1) = 2; planning from 2 with α = 0.5 moves v(0) by 0.5·(3 − 0.5).
+    Then a new episode begins in 0: the way 1 → 2 → 0 leads to it, two steps, one of them a restart; earned 4.
+    """
+    agent = bc.agent("backward", model="counts", horizon=2)
+    steps = [(0, 0, 1.0, 1, False, True), (1, 0, 4.0, 2, True, False)]
+    parts, v = walk(agent, 3, 1, 0.5, steps)
+    np.testing.assert_allclose(v[:, 0], [0.5 + 0.5 * 2.5, 2, 0])
+    model = learned(parts.model, 3, 1)
+    assert (model.states[2, 0], model.reward[0, 2], model.discounted[2, 0]) == (1.0, 3.0, 0.0)
+    parts, _ = walk(agent, 3, 1, 0.5, [*steps, (0, 0, 1.0, 1, False, True)])
+    model = learned(parts.model, 3, 1)
+    assert (model.states[0, 1], model.reward[1, 0], model.discounted[0, 1]) == (1.0, 4.0, 0.0)
+    assert model.states[1, 2] == 1.0  # two steps before 1 was the end: part of the past, but nothing to correct
+    assert parts.model.rows.used.tolist() == [1, 0, 1]
+
+
+def test_an_episode_that_was_cut_off_leads_to_nothing():
+    steps = [(0, 0, 1.0, 1, False, True), (0, 0, 1.0, 1, False, True)]
+    parts, _ = walk(bc.agent("backward", model="counts", horizon=2), 3, 1, 0.5, steps)
+    assert parts.model.rows.used.sum() == 0
+
+
+def test_lambda_by_td_by_hand():
+    """λ = 0.5, steps 0 → 1 → 2 with α = 1 of the model.
+
+    Row of 1: nothing to bootstrap from before 0, so P(0|1) = 1. Row of 2: 0.5 from 1 itself, and 0.5 of the row of 1.
+    """
+    steps = [(0, 0, 1.0, 1, False, True), (1, 0, 4.0, 2, True, False)]
+    parts, _ = walk(bc.agent("backward", lam=0.5, lam_by="td"), 3, 1, 0.5, steps)
+    model = learned(parts.model, 3, 1)
+    np.testing.assert_allclose(model.states[2], [0.5, 0.5, 0])
+    np.testing.assert_allclose(model.earned[2], [0.5 * (1 + 0.5 * 4), 0.5 * 4, 0])
+    np.testing.assert_allclose(model.discounted[1], [0.5, 0, 0])
+    np.testing.assert_allclose(model.discounted[2], [0, 0, 0])
+
+
+def test_sampled_planning_by_hand():
+    """One predecessor is certain: each of three samples moves v(0) half of the way to 2: 1 → 1.5 → 1.75 → 1.875."""
+    agent = bc.agent("backward", model="counts", sample=3)
+    parts, v = walk(agent, 3, 1, 0.5, [(0, 0, 2.0, 1, False, True)])
+    np.testing.assert_allclose(v[0], 1.875)
+    assert parts.updates.tolist() == [1, 3]
+
+
+def test_top_and_depth_by_hand():
+    """0 → 1 once, 2 → 1 twice, 3 → 2 once, rewards 0; then v(1) becomes 8 and planning is from 1 with γ = 0.5, α = 1.
+
+    P(2|1) = 2/3, P(0|1) = 1/3. top=1 corrects 2 alone: v(2) = 2/3·4; depth 2 goes on to 3: v(3) = 0.5·v(2).
+    """
+    steps = [(0, 0, 0.0, 1, False, True), (3, 0, 0.0, 2, False, True), (2, 0, 0.0, 1, False, False)]
+    steps += [(2, 0, 0.0, 1, False, True), (1, 0, 8.0, 5, True, True)]
+    rates = (1.0, 1.0, 1.0, 0.0)
+    from backcast.interaction import Step
+
+    for options, expected, updates in (
+        ({}, [4 / 3, 8, 8 / 3, 0], 2),
+        ({"top": 1}, [0, 8, 8 / 3, 0], 1),
+        ({"depth": 2}, [4 / 3, 8, 8 / 3, 4 / 3], 3),
+        ({"top": 1, "depth": 2}, [0, 8, 8 / 3, 4 / 3], 2),
+    ):
+        agent = bc.agent("backward", model="counts", **options)
+        parts, _ = walk(agent, 6, 1, 0.5, steps, rates)
+        parts.values.u[:] = [0, 8, 0, 0, 0, 0]
+        step = Step(0, 0, 0.0, 1, False, False)
+        assert parts.planner.plan(parts.model, parts.values, step, 0.5, np.array(rates)) == updates
+        np.testing.assert_allclose(as_array(parts.values)[:4, 0], expected)
+
+
+def test_conditioned_by_hand():
+    """Into 1: from 0 by action 0 twice and by action 1 once, from 2 by action 1 once."""
+    steps = [(0, 0, 0.0, 1, False, True), (0, 0, 0.0, 1, False, True), (0, 1, 0.0, 1, False, True)]
+    steps += [(2, 1, 0.0, 1, False, True)]
+    parts, _ = walk(bc.agent("backward", conditioned=True), 4, 2, 0.5, steps)
+    model = learned(parts.model, 4, 2)
+    np.testing.assert_allclose(model.action[1], [0.5, 0.5])
+    np.testing.assert_allclose(model.given_action[1], [[1, 0, 0, 0], [0.5, 0, 0.5, 0]])
+    np.testing.assert_allclose(model.joint[1, 0], [0.5, 0.25])
+    assert [(s, a) for s, a, _ in model.predict(1)] == [(0, 0), (0, 1), (2, 1)]
+
+
+def test_forward_counts_by_hand():
+    """0 → 1 twice with rewards 2 and 4, and 0 → 2 once with reward 0 (2 ends): P = 2/3, 1/3; mean reward 3, 0."""
+    steps = [(0, 0, 2.0, 1, False, True), (0, 0, 4.0, 1, False, True), (0, 0, 0.0, 2, True, True)]
+    parts, _ = walk(bc.agent("forward", model="counts", learn=False), 3, 1, 0.5, steps)
+    model = learned(parts.model, 3, 1)
+    np.testing.assert_allclose(model.transition[0, 0], [0, 2 / 3, 1 / 3])
+    np.testing.assert_allclose(model.reward[0, 0], [0, 3, 0])
+    parts.values.u[:] = [0, 6, 0]
+    parts.planner.how.reevaluate(parts.model, parts.values, 0, 0.5, 1.0)
+    np.testing.assert_allclose(parts.values.u[0], 2 / 3 * (3 + 0.5 * 6))
+    top = bc.agent("forward", model="counts", top=1)
+    parts, _ = walk(top, 3, 1, 0.5, steps)
+    parts.values.u[:] = [0, 6, 0]
+    parts.planner.how.reevaluate(parts.model, parts.values, 0, 0.5, 1.0)
+    np.testing.assert_allclose(parts.values.u[0], 3 + 0.5 * 6)
+
+
+# ---------------------------------------------------------------------------- in the limit
+
+EPISODES = 20_000
+
+
+@pytest.fixture(scope="module")
+def world():
+    rng = np.random.default_rng(3)
+    mdp = random_mdp(rng, 6, 2, terminals=1, density=0.6)
+    return bc.worlds.from_mdp(mdp, random_policy(rng, mdp), max_steps=10**6)
+
+
+def model_of(world, kind="backward", **options):
+    return bc.run(world, bc.agent(kind, **options), EPISODES, 1).models[0]
+
+
+MIXED = (0.2, 0.3, 0.5)
+LAMBDAS = (0.1, 0.3, 0.9, 0.5, 0.8, 0.0)
+LIMITS = {
+    "counts": ({"model": "counts"}, lambda mdp, pi: bc.exact.n_step(mdp, pi, 1)),
+    "3 steps": ({"model": "counts", "horizon": 3}, lambda mdp, pi: bc.exact.n_step(mdp, pi, 3)),
+    "mixture": (
+        {"model": "counts", "weights": (0.2, 0.3, 0.5)},
+        lambda m, pi: bc.exact.multi_time(m, pi, (0.2, 0.3, 0.5)),
+    ),
+    "lambda": ({"model": "counts", "lam": 0.8}, lambda mdp, pi: bc.exact.lambda_model(mdp, pi, 0.8)),
+    "lambdas": ({"model": "counts", "lam": LAMBDAS}, lambda mdp, pi: bc.exact.lambda_model(mdp, pi, LAMBDAS)),
+    "lambda by TD": ({"lam": 0.8, "lam_by": "td"}, lambda mdp, pi: bc.exact.lambda_model(mdp, pi, 0.8)),
+    "lambdas by TD": ({"lam": LAMBDAS, "lam_by": "td"}, lambda mdp, pi: bc.exact.lambda_model(mdp, pi, LAMBDAS)),
+}
+
+
+@pytest.mark.parametrize("case", LIMITS)
+def test_learned_models_become_the_exact_ones(world, case):
+    options, exact = LIMITS[case]
+    if "td" in options.values():
+        options = {**options, "alpha_model": 0.02}
+    model, true = model_of(world, **options), exact(world.mdp, world.policy)
+    size = np.abs(true.reward).max()
+    np.testing.assert_allclose(model.states, true.states, atol=0.02)
+    np.testing.assert_allclose(model.discounted, true.discounted, atol=0.02)
+    np.testing.assert_allclose(model.earned, true.earned, atol=0.02 * size)
+    likely = np.asarray(true.states).T > 0.1
+    np.testing.assert_allclose(model.reward[likely], np.asarray(true.reward)[likely], atol=0.15 * size)
+
+
+@pytest.mark.parametrize("termination", [None, (0.1, 0.2, 0.3, 0.0, 1.0, 0.5)])
+def test_learned_option_models_become_the_exact_ones(world, termination):
+    initiation = (0.5, 1, 0, 0.2, 0, 0)
+    model = model_of(world, model="counts", option=bc.Option(initiation, termination))
+    true = bc.exact.option_model(world.mdp, world.policy, initiation, termination)
+    np.testing.assert_allclose(model.states, true, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "exact"),
+    [
+        ({"model": "counts"}, lambda mdp, pi: bc.exact.n_step(mdp, pi, 1, "forward")),
+        ({"model": "counts", "horizon": 3}, lambda mdp, pi: bc.exact.n_step(mdp, pi, 3, "forward")),
+        ({"model": "counts", "weights": (0.4, 0.6)}, lambda m, pi: bc.exact.multi_time(m, pi, (0.4, 0.6), "forward")),
+        ({"model": "counts", "lam": 0.7}, lambda mdp, pi: bc.exact.lambda_model(mdp, pi, 0.7, "forward")),
+        ({"lam": 0.7, "lam_by": "td", "alpha_model": 0.05}, lambda m, pi: bc.exact.lambda_model(m, pi, 0.7, "forward")),
+    ],
+)
+def test_forward_models_become_the_exact_ones(world, options, exact):
+    model, true, lives = model_of(world, "forward", **options), exact(world.mdp, world.policy), ~world.mdp.terminal
+    np.testing.assert_allclose(model.transition[lives, 0], true.states[lives], atol=0.02)
+    if len(options) > 1:
+        np.testing.assert_allclose(model.discounted[lives, 0], true.discounted[lives], atol=0.02)
+
+
+def test_softmax_rows_over_several_steps_come_near():
+    """Without an end there are no restarts, and a slow softmax comes near to the n-step model."""
+    rng = np.random.default_rng(5)
+    mdp = random_mdp(rng, 5, 1, terminals=0, density=0.9)
+    world = bc.worlds.from_mdp(mdp, max_steps=60_000)
+    for options, true in (
+        ({"horizon": 2}, bc.exact.n_step(mdp, None, 2)),
+        ({"lam": 0.5}, bc.exact.lambda_model(mdp, None, 0.5)),
+    ):
+        model = bc.run(world, bc.agent("backward", alpha_model=0.02, **options), 1, 1).models[0]
+        np.testing.assert_allclose(model.states, true.states, atol=0.15)
+
+
+def test_conditioned_models_equal_the_joint_ones_and_the_exact_ones():
+    """P←(s̃ | s, ã) π←(ã | s) = P←(s̃, ã | s), while learning, in the plans made with it, and in the limit."""
+    world = bc.worlds.maze("..G\n.X.\nS..", slip=0.3)
+    joint, conditioned = (
+        bc.run(world, bc.agent("backward", model="counts", conditioned=c, epsilon=0.7), 200, 2) for c in (None, True)
+    )
+    np.testing.assert_allclose(conditioned.values, joint.values, atol=1e-12)
+    np.testing.assert_allclose(conditioned.models[0].joint, joint.models[0].joint, atol=1e-12)
+    wandering = bc.agent("backward", conditioned=True, epsilon=1.0, schedule="constant")
+    model = bc.run(world, wandering, 20_000, 1, max_steps=10**6).models[0]
+    true = bc.exact.backward(world.mdp, np.full((world.n_states, 4), 0.25))
+    inner = ~world.mdp.terminal
+    np.testing.assert_allclose(model.joint[:, inner], np.asarray(true.joint)[:, inner], atol=0.01)
+    seen = np.asarray(true.action)[:, :, None] > 0.02
+    seen = np.broadcast_to(seen, (*seen.shape[:2], world.n_states))[:, :, inner]
+    np.testing.assert_allclose(
+        model.given_action[:, :, inner][seen], np.asarray(true.given_action)[:, :, inner][seen], atol=0.05
+    )
+
+
+def test_importance_weights_tie_the_model_to_another_policy():
+    """P←(s̃, ã | s) ∝ d_b(s̃) π_o(ã | s̃) P(s | s̃, ã): the option's policy, from where the agent's own has led."""
+    rng = np.random.default_rng(8)
+    mdp = random_mdp(rng, 5, 3, terminals=0, density=0.8)
+    world, target = bc.worlds.from_mdp(mdp, max_steps=200_000), rng.dirichlet(np.ones(3), size=5)
+    option = bc.Option(initiation=1.0, policy=target)
+    agent = bc.agent("backward", model="counts", option=option, epsilon=1.0, schedule="constant")
+    model = bc.run(world, agent, 1, 1).models[0]
+    d = bc.exact.stationary(mdp, np.full((5, 3), 1 / 3))
+    joint = (d[:, None, None] * target[:, :, None] * mdp.transition).transpose(2, 0, 1)
+    np.testing.assert_allclose(model.joint, joint / joint.sum(axis=(1, 2), keepdims=True), atol=0.02)
+
+
+def test_sampled_and_expected_planning_agree_in_the_mean():
+    """The mean change of one sampled correction is the expected correction, whatever the model leaves to the unseen."""
+    for options in ({"model": "softmax"}, {"model": "counts"}, {"lam": 0.5, "lam_by": "td"}):
+        world = bc.worlds.chain((6, 4, 3), seed=0)
+        agents = [bc.agent("backward", **options, **plan) for plan in ({}, {"sample": 20_000})]
+        setup = Setup(world.n_states, 1, world.discount, world)
+        changes = []
+        for agent in agents:
+            parts = agent.build(setup)
+            rng, table = np.random.default_rng(1), world.steps_table
+            for _ in range(30):
+                s = int(table.draw_start(rng.random()))
+                for first in (True, False):
+                    outcome = table.draw_outcome(s, 0, rng.random())
+                    s2 = int(table.next_state[outcome])
+                    observe(parts, np.array([0.5, 0.5, 0, 0]), s, 0, float(table.reward[outcome]), s2, s2 > 9, first)
+                    s = s2
+            parts.values.u[:], parts.values.affine[:] = np.cos(np.arange(13.0)), (1, 0, 1)
+            samples = agent.get("sample", 1)
+            alpha = 1e-6 if samples > 1 else 1.0  # so small that all samples see the same values
+            before = as_array(parts.values)
+            parts.planner.how.correct(parts.model, parts.values, 8, 0.9, 0.9, alpha)
+            changes.append((as_array(parts.values) - before)[:, 0] / (alpha * samples))
+        np.testing.assert_allclose(changes[1], changes[0], atol=0.03)
+
+
+def test_models_without_enough_room_are_refused():
+    with pytest.raises(bc.InputError, match=r"would connect up to .* pairs of states.*smaller horizon"):
+        bc.run(bc.worlds.chain((4000, 1500)), bc.agent("backward", lam=0.5), 1, 1)
+
+
+REFUSALS = [
+    ({"horizon": 2, "lam": 0.5}, "horizon and lam: each of them says how far"),
+    ({"lam_by": "td"}, "lam_by: .* give lam as well"),
+    ({"lam": 0.5, "lam_by": "td", "model": "softmax"}, "lam_by: 'td' moves probabilities"),
+    ({"conditioned": True, "model": "softmax"}, "conditioned: a softmax for each action"),
+    ({"sample": 2, "top": 3}, "sample and top"),
+    ({"model": "true", "forget": 0.1}, "forget: a true model"),
+    ({"importance": True, "option": bc.Option(1.0)}, "importance and option"),
+    ({"lam": 1.0}, "lam: 1 everywhere"),
+    ({"lam": -0.1}, r"lam: -0.1 given, expected a number in \[0, 1\]"),
+    ({"weights": (0.5, 0.2)}, "weights: .* which sum to 1"),
+    ({"horizon": 0}, "horizon: 0 given"),
+    ({"forget": 1.0}, r"forget: 1.0 given, expected a rate in \[0, 1\)"),
+    ({"model": "count"}, "model: 'count' given, expected one of softmax, counts, true; did you mean 'counts'"),
+    ({"horizn": 2}, "no setting 'horizn'; 'backward' takes .*did you mean 'horizon'"),
+    ({"variant": "moore-atkeson"}, "variant: 'moore-atkeson' given, but 'backward' takes"),
+    ({"option": 3}, r"option: 3 given, expected backcast.Option"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSALS)
+def test_settings_that_make_no_sense_are_refused_with_the_reason(options, message):
+    with pytest.raises(bc.InputError, match=message):
+        bc.agent("backward", **options)
+
+
+def test_more_refusals():
+    with pytest.raises(bc.InputError, match="'forward' takes"):
+        bc.agent("forward", depth=2)
+    with pytest.raises(bc.InputError, match="lam: one for each state"):
+        bc.agent("forward", lam=(0.1, 0.2))
+    with pytest.raises(bc.InputError, match=r"option\.initiation: it is 0 everywhere"):
+        bc.Option(0.0)
+    with pytest.raises(bc.InputError, match="lam: 2 numbers given, but this world has 3 states"):
+        bc.run(bc.worlds.chain((2, 1)), bc.agent("backward", model="counts", lam=(0.1, 0.2)), 1, 1)
+    with pytest.raises(bc.InputError, match="importance: in a prediction world"):
+        bc.run(bc.worlds.chain((2, 1)), bc.agent("backward", importance=True), 1, 1)
+    with pytest.raises(bc.InputError, match="the model is tied to a policy"):
+        bc.run(bc.worlds.maze(), bc.agent("true-forward", horizon=2), 1, 1)
+    with pytest.raises(bc.InputError, match="model: a softmax backward step moves every state"):
+        bc.agent("both", model="softmax")
