@@ -68,7 +68,7 @@ class PlainDynaPlus(PlainDyna):
 
     def __init__(self, agent, setup):
         super().__init__(agent, setup)
-        self.kappa, self.now, self.tried = agent.get("bonus", 1e-3), 0, defaultdict(int)
+        self.kappa, self.now, self.tried = agent.get("bonus", 1e-4), 0, defaultdict(int)
 
     def remember(self, s, a, r, s2, ends):
         if all(state != s for state, _ in self.pairs):

@@ -97,8 +97,7 @@ class PlainMooreAtkeson(Plain):
 
 class PlainPengWilliams(Plain):
     def plan(self, s, a, alpha):
-        if self.q[s].max() != self.V[s]:
-            self.tell_all(s)
+        self.tell_all(s)
         self.compare((s, a))
         for _ in range(self.backups):
             if (pair := self.next()) is None:
@@ -108,6 +107,8 @@ class PlainPengWilliams(Plain):
             self.tell_all(pair[0])
 
     def tell_all(self, s):
+        if self.q[s].max() == self.V[s]:
+            return
         self.tell(s, self.q[s].max())
         for pair in self.before(s):
             self.compare(pair)

@@ -39,3 +39,58 @@ class TestTrueForward(AgentConformance, ModelConformance, ExpectedPlanningConfor
 class TestTrueBackward(AgentConformance, ModelConformance, ExpectedPlanningConformance):
     kind = "true-backward"
     true = True
+
+
+class TestBackwardCounts(AgentConformance, ModelConformance):
+    kind = "backward"
+    options = {"model": "counts", "alpha": 0.5}  # noqa: RUF012
+
+
+class TestBackwardConditioned(AgentConformance, ModelConformance):
+    kind = "backward"
+    options = {"conditioned": True, "frame": "previous"}  # noqa: RUF012
+
+
+class TestForwardCounts(AgentConformance, ModelConformance):
+    kind = "forward"
+    options = {"model": "counts", "alpha": 0.5}  # noqa: RUF012
+    test_value_updates_are_counted = None  # an action never tried is not updated, and some may be right already
+
+
+class TestBackwardOverThreeSteps(AgentConformance):
+    kind = "backward"
+    options = {"horizon": 3, "alpha": 0.5}  # noqa: RUF012
+
+
+class TestBackwardLambda(AgentConformance):
+    kind = "backward"
+    options = {"lam": 0.5, "model": "counts"}  # noqa: RUF012
+
+
+class TestBackwardLambdaByTD(AgentConformance):
+    kind = "backward"
+    options = {"lam": 0.5, "lam_by": "td"}  # noqa: RUF012
+    test_value_updates_are_counted = None  # the first state's row may hold ends, whose values are right already
+
+
+class TestForwardOverThreeSteps(AgentConformance):
+    kind = "forward"
+    options = {"horizon": 3, "model": "counts"}  # noqa: RUF012
+    test_value_updates_are_counted = None  # as for counts
+
+
+class TestSampledBackward(AgentConformance):
+    kind = "backward"
+    options = {"sample": 4}  # noqa: RUF012
+    test_value_updates_are_counted = None  # one value may be drawn twice
+
+
+class TestBoth(AgentConformance):
+    kind = "both"
+    options = {"alpha": 0.5}  # noqa: RUF012
+    test_value_updates_are_counted = None  # one value may be planned forward and backward
+
+
+class TestTrueBackwardOverTwoSteps(AgentConformance):
+    kind = "true-backward"
+    options = {"horizon": 2}  # noqa: RUF012

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
+from backcast.exact.time_extended import ending_model
 from backcast.kinds import Setup
 from backcast.loop import begin, observe
 from backcast.models.learned import learned
@@ -281,6 +282,20 @@ def test_learned_option_models_become_the_exact_ones(world, termination):
     np.testing.assert_allclose(model.states, true, atol=0.02)
 
 
+def test_learned_forward_option_models_become_the_exact_ones(world):
+    termination = (0.1, 0.2, 0.3, 0.6, 1.0, 0.5)
+    model = model_of(world, "forward", model="counts", option=bc.Option(1.0, termination))
+    true, lives = ending_model(world.mdp, world.policy, termination), ~world.mdp.terminal
+    np.testing.assert_allclose(true.states[lives].sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(model.transition[lives, 0], true.states[lives], atol=0.02)
+    np.testing.assert_allclose(model.discounted[lives, 0], true.discounted[lives], atol=0.02)
+    earned = model.reward[:, 0] * model.transition[:, 0]
+    np.testing.assert_allclose(earned[lives], true.earned[lives], atol=0.02 * np.abs(true.reward).max())
+    # v_π solves the option's Bellman equation, for the policy is the one that is evaluated
+    v = bc.exact.value(world.mdp, world.policy)
+    np.testing.assert_allclose((true.earned.sum(axis=1) + true.discounted @ v)[lives], v[lives], atol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("options", "exact"),
     [
@@ -408,6 +423,8 @@ def test_more_refusals():
         bc.agent("forward", lam=(0.1, 0.2))
     with pytest.raises(bc.InputError, match=r"option\.initiation: it is 0 everywhere"):
         bc.Option(0.0)
+    with pytest.raises(bc.InputError, match=r"option\.termination: none given, but looking forward"):
+        bc.run(bc.worlds.chain((2, 1)), bc.agent("forward", model="counts", option=bc.Option(1.0)), 1, 1)
     with pytest.raises(bc.InputError, match="lam: 2 numbers given, but this world has 3 states"):
         bc.run(bc.worlds.chain((2, 1)), bc.agent("backward", model="counts", lam=(0.1, 0.2)), 1, 1)
     with pytest.raises(bc.InputError, match="importance: in a prediction world"):

@@ -17,6 +17,7 @@ from backcast.studies.statistics import (
     iqm,
     mean_and_error,
     normalised,
+    on_update_grid,
     paired_difference,
     probability_of_improvement,
     seeds_needed,
@@ -365,6 +366,19 @@ def test_cumulative_on_grid_counts_finished_episodes(seed, points):
     np.testing.assert_array_equal(finished, (steps.cumsum(axis=1)[:, :, None] <= grid).sum(axis=1))
 
 
+def test_on_update_grid_by_hand():
+    """Episodes end after 2, 5 and 9 updates, and after 4 and 6, where the budget of the second run is used up."""
+    updates, values = [[2, 5, 9], [4, 6, 6]], [[30, 20, 10], [7, 3, 3]]
+    np.testing.assert_allclose(
+        on_update_grid(updates, values, [1, 2, 4, 4.9, 5, 6, 7, 9, 10]),
+        [[NAN, 30, 30, 30, 20, 20, 20, 10, NAN], [NAN, NAN, 7, 7, 7, 3, NAN, NAN, NAN]],
+    )
+
+
+def test_on_update_grid_takes_the_last_of_the_episodes_without_an_update():
+    np.testing.assert_allclose(on_update_grid([[0, 0, 3, 3, 8]], [[5, 4, 3, 2, 1]], [0, 2, 3, 7, 8]), [[4, 4, 2, 2, 1]])
+
+
 def test_normalised():
     assert normalised({"q": 10, "forward": 30, "backward": 15}) == {"q": 0, "forward": 1, "backward": 0.25}
     assert normalised({"q": 3, "forward": 3}) == {"q": 0, "forward": 0}
@@ -446,6 +460,15 @@ def test_normalised():
         (lambda: cumulative_on_grid([[1]], [[NAN]], 3), "reward: entry (0, 0) is nan; every entry must be finite"),
         (lambda: cumulative_on_grid([[NAN]], [[1]], 3), "steps: entry (0, 0) is nan; every entry must be finite"),
         (lambda: cumulative_on_grid([[1]], [[1]], 1), "points: 1 given, expected a whole number, 2 or more"),
+        (
+            lambda: on_update_grid([[1, 2]], [[1]], [1]),
+            "values: shape (1, 1) given, expected (1, 2), as that of updates",
+        ),
+        (lambda: on_update_grid([[1]], [[NAN]], [1]), "values: entry (0, 0) is nan; every entry must be finite"),
+        (
+            lambda: on_update_grid([[2, 1]], [[1, 1]], [1]),
+            "updates: they fall within a run; expected how many were made up to the end of each episode",
+        ),
         (lambda: normalised({}), "values: shape (0,) given, expected (n,), at least one number"),
         (lambda: normalised({"q": NAN}), "values: entry 0 is nan; every entry must be finite"),
     ],

@@ -44,7 +44,7 @@ def feed(world, agent, steps, seed, episodes=40):
         ends = bool(world.mdp.terminal[s2])
         observe(parts, rates, s, a, r, s2, ends, first)
         twin.observe(rates, s, a, r, s2, ends, first)
-        s, first, episode = (-1 if ends or rng.random() < 0.01 else s2), False, step
+        s, first, episode = (-1 if ends or rng.random() < 0.001 else s2), False, step
     return parts, twin
 
 

@@ -27,6 +27,29 @@ from backcast.worlds import World, chain, maze
 
 _GCC = ("gcc", "-O3", "-march=native", "-ffast-math")
 _GRIDS = (50, 200, 1000)
+_WORLDS = ((maze(), 100), (maze(slip=0.5), 100), (chain((500, 50, 5)), 1500), (chain((5, 50, 500)), 1500))
+_TWINS = ("td", "q", "forward", "backward", "true-forward", "true-backward")
+_VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "forward": [{"model": "counts"}, {"model": "counts", "horizon": 3}, {"sample": 5}, {"model": "counts", "top": 3}],
+    "backward": [
+        {"model": "counts"},
+        {"horizon": 3},
+        {"model": "counts", "horizon": 3},
+        {"model": "counts", "lam": 0.8},
+        {"lam": 0.8, "lam_by": "td"},
+        {"conditioned": True},
+        {"sample": 5},
+        {"model": "counts", "sample": 5},
+        {"model": "counts", "top": 5},
+        {"model": "counts", "depth": 2},
+        {"model": "counts", "forget": 0.05},
+        {"model": "counts", "importance": True},
+    ],
+    "sweeping": [{"variant": "peng-williams"}, {"variant": "mcmahan-gordon"}],
+    "td-lambda": [{"traces": "replacing"}],
+    "q-lambda": [{"traces": "replacing"}],
+}
+_EVERYTHING = [(kind, settings) for kind in KINDS for settings in [{}, *_VARIANTS.get(kind, [])]]
 Row = dict[str, Any]
 
 
@@ -39,6 +62,7 @@ def bench(anchors: Path | None = None, quick: bool = False) -> Iterator[Row]:
     """
     repeats = 2 if quick else 5
     yield from kinds_on_the_papers_worlds(repeats)
+    yield from value_updates(repeats)
     if anchors is not None:
         yield from against_c(anchors, repeats)
     yield from growth(_GRIDS[:2] if quick else _GRIDS, repeats)
@@ -47,17 +71,34 @@ def bench(anchors: Path | None = None, quick: bool = False) -> Iterator[Row]:
 
 
 def kinds_on_the_papers_worlds(repeats: int) -> Iterator[Row]:
-    """Steps per second of every kind on one core, and of its dense NumPy twin fed with the same transitions."""
-    for world, episodes in ((maze(), 100), (chain((500, 50, 5)), 1500), (chain((5, 50, 500)), 1500)):
-        for name, kind in KINDS.items():
-            here = "prediction" if world.is_prediction else "control"
-            if kind.only in (None, here):
-                kernel, twin = _take_turns(
-                    repeats,
-                    partial(_steps_per_second, world, agent(name), episodes),
-                    partial(_twin_steps_per_second, world, agent(name)),
-                )
-                yield _row("kinds", world=world.name, agent=name, steps_per_second=kernel, dense_numpy=twin)
+    """Steps per second of the paper's kinds on one core, and of their dense NumPy twin fed with the same transitions."""
+    for world, episodes in _WORLDS:
+        for chosen in _fitting(world, [agent(name) for name in _TWINS]):
+            kernel, twin = _take_turns(
+                repeats,
+                partial(_steps_per_second, world, chosen, episodes),
+                partial(_twin_steps_per_second, world, chosen),
+            )
+            yield _row("kinds", world=world.name, agent=chosen.name, steps_per_second=kernel, dense_numpy=twin)
+
+
+def value_updates(repeats: int) -> Iterator[Row]:
+    """Nanoseconds per value update of every kind and setting, against the model-free one-step kind of the same world.
+
+    What a step costs besides (walking through the world, acting, measuring the error) is shared by its value updates.
+    """
+    for world, episodes in _WORLDS:
+        others = _fitting(world, [agent(kind, **settings) for kind, settings in _EVERYTHING])
+        speeds = _take_turns(repeats, *(partial(_updates_per_second, world, chosen, episodes) for chosen in others))
+        for chosen, speed in zip(others, speeds, strict=True):
+            yield {
+                "section": "value updates",
+                "world": world.name,
+                "agent": chosen.name,
+                "nanoseconds_per_update": 1e9 / speed,
+                "updates_per_step": _updates_per_step(world, chosen, episodes),
+                "ratio": speed / speeds[0],
+            }
 
 
 def against_c(anchors: Path, repeats: int) -> Iterator[Row]:
@@ -144,6 +185,16 @@ def _row(section: str, *, world: str, agent: str, **speeds: float) -> Row:
     return {"section": section, "world": world, "agent": agent, **speeds, "ratio": first / second}
 
 
+def _fitting(world: World, agents: list[Agent]) -> list[Agent]:
+    """Those that work in a world."""
+    here = "prediction" if world.is_prediction else "control"
+    return [
+        chosen
+        for chosen in agents
+        if KINDS[chosen.kind].only in (None, here) and not (world.is_prediction and chosen.get("importance"))
+    ]
+
+
 def _limit(world: World) -> int:
     return world.max_steps or 2**62
 
@@ -155,6 +206,21 @@ def _steps_per_second(world: World, chosen: Agent, episodes: int) -> float:
         steps += int(one_run(world, chosen, seed, schedule, _limit(world))[0].steps.sum())
         seed += 1
     return steps / (time.perf_counter() - start)
+
+
+def _updates_per_second(world: World, chosen: Agent, episodes: int) -> float:
+    """Without making the agent's tables, which for models over many steps are large."""
+    schedule = chosen.rates(episodes)
+    seconds, updates, seed = 0.0, 0, 0
+    while seconds < 0.05:
+        record, _, took = one_run(world, chosen, seed, schedule, _limit(world))
+        seconds, updates, seed = seconds + took, updates + int(record.made[-1]), seed + 1
+    return updates / seconds
+
+
+def _updates_per_step(world: World, chosen: Agent, episodes: int) -> float:
+    record = one_run(world, chosen, 0, chosen.rates(episodes), _limit(world))[0]
+    return float(record.made[-1] / record.steps.sum())
 
 
 def _throughput(world: World, chosen: Agent, episodes: int, seeds: int, workers: int | None) -> float:

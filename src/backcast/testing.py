@@ -19,7 +19,7 @@ from backcast.arrays import Vector
 from backcast.interaction import Step
 from backcast.kinds import KINDS, Setup
 from backcast.loop import Parts
-from backcast.models.learned import learned
+from backcast.models.learned import LearnedBackward, learned
 from backcast.runs import run
 from backcast.training import train
 from backcast.values import as_array
@@ -194,11 +194,11 @@ def model_loss(probabilities: Vector, world: World, backward: bool) -> float:
 def _probabilities(parts: Parts, world: World) -> Vector:
     model = learned(parts.model, world.n_states, world.n_actions)
     full = np.nan_to_num(model.joint if _looks_back(parts) else model.transition)  # NaN: nothing is known
-    return full.reshape(len(parts.model.rows.used), -1)
+    return full.reshape(world.n_states if _looks_back(parts) else world.n_states * world.n_actions, -1)
 
 
 def _looks_back(parts: Parts) -> bool:
-    return hasattr(type(learned(parts.model, 1, 1)), "joint")
+    return isinstance(learned(parts.model, 1, 1), LearnedBackward)
 
 
 def _inner_transitions(world: World) -> list[tuple[int, int]]:

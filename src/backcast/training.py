@@ -34,6 +34,7 @@ class Stepwise:
         self.parts = agent.build(dataclasses.replace(setup, seed=seed))
         self.schedule = agent.rates(episodes)
         _, self.stream = streams(seed)
+        self._knows_the_graph = setup.world is not None
         self.episode = -1
         self._first = True
 
@@ -66,8 +67,10 @@ class Stepwise:
 
     def _make_room(self, s: int, a: int, s2: int) -> None:
         """Rows have room for what the world's graph allows; where the graph is unknown they grow."""
+        if self._knows_the_graph:
+            return
         rows = s2, s * self.parts.values.n_actions + a
-        model = _with_room(self.parts.model, rows)
+        model = _with_room(self.parts.model, rows, {})
         if model is not self.parts.model:
             self.parts = self.parts._replace(model=model)
 
@@ -81,16 +84,20 @@ class Stepwise:
                 raise InputError(f"{name}: {number} observed, but the environment's space has 0 to {size - 1}")
 
 
-def _with_room(part: Any, rows: tuple[int, ...]) -> Any:
-    """The same part, in which all these rows have a free place."""
+def _with_room(part: Any, rows: tuple[int, ...], grown: dict[int, Any]) -> Any:
+    """The same part, in which all these rows have a free place; what is shared within a part stays shared."""
+    if id(part) in grown:
+        return grown[id(part)]
+    new = part
     if isinstance(part, Rows | CountRows):
         for row in rows:
-            part = with_room(part, row) if row < len(part.used) else part
-        return part
-    if not hasattr(part, "_asdict"):
-        return part
-    fields = {name: _with_room(field, rows) for name, field in part._asdict().items()}
-    return part._replace(**fields) if any(fields[name] is not getattr(part, name) for name in fields) else part
+            new = with_room(new, row) if row < len(part.used) else new
+    elif hasattr(part, "_asdict"):
+        fields = {name: _with_room(field, rows, grown) for name, field in part._asdict().items()}
+        if any(fields[name] is not getattr(part, name) for name in fields):
+            new = part._replace(**fields)
+    grown[id(part)] = new
+    return new
 
 
 def train(

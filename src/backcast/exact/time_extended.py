@@ -143,6 +143,28 @@ def stopping_model(
     return _forward(F, W, D) if _looks_forward(looking) else _reversed(F, W, D, d)
 
 
+def ending_model(mdp: FiniteMDP, policy: Policy, termination: ArrayLike) -> TimeExtended:
+    """The forward model of an option: from s̃ on, terminate at each state s that is reached with probability β(s).
+
+    F = P B + P (I − B) F, with β = 1 where an episode ends; likewise what is earned on the way and the discount
+    (Sutton, Precup and Singh, Between MDPs and semi-MDPs, 1999). Rows of terminal states are 0.
+
+    Args:
+        mdp: the world.
+        policy: the option's policy.
+        termination: β(s) in [0, 1], a number or (S,).
+    """
+    stop = np.where(mdp.terminal, 1.0, _per_state("termination", termination, mdp.n_states))
+    go_on, lives = 1 - stop, np.where(mdp.terminal, 0.0, 1.0)[:, None]
+    everywhere = np.arange(mdp.n_states)
+    one = OneStep(mdp, policy)
+    P, R, G = (lives * _part(matrix, everywhere) for matrix in (one.P, one.R, one.G))
+    F = solve_leaky(P * go_on, P * stop)
+    D = solve_leaky(G * go_on, G * stop)
+    W = solve_leaky(G * go_on, R * stop + (R * go_on) @ F)
+    return _forward(F, W, D)
+
+
 def option_model(mdp: FiniteMDP, policy: Policy, initiation: ArrayLike, termination: ArrayLike | None = None) -> Matrix:
     """The backward model of an option that follows `policy` from where it was initiated (appendix A.3).
 

@@ -39,9 +39,9 @@ from backcast.planners import (
 if TYPE_CHECKING:
     from backcast.agents import Agent
 
-_SPANS = ("horizon", "weights", "lam", "lam_by")
+_SPANS = ("horizon", "weights", "lam", "lam_by", "option")
 _FORWARD = ("model", *_SPANS, "sample", "top", "forget")
-_BACKWARD = ("model", *_SPANS, "option", "conditioned", "sample", "top", "depth", "forget", "importance")
+_BACKWARD = ("model", *_SPANS, "conditioned", "sample", "top", "depth", "forget", "importance")
 _LONGEST = 2048  # steps that a λ-model looks back at most
 _PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Assignment, NeurIPS 2020"
 
@@ -70,7 +70,12 @@ def backward(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     return backward_model(setup, agent), backward_planner(setup, agent)
 
 
-@register("true-forward", frame="previous", settings=("horizon", "weights", "lam", "sample", "top"), reference=_PAPER)
+@register(
+    "true-forward",
+    frame="previous",
+    settings=("horizon", "weights", "lam", "option", "sample", "top"),
+    reference=_PAPER,
+)
 def true_forward(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     """Plans forward with the true transitions, rewards and terminations."""
     return forward(setup, agent)
@@ -205,6 +210,8 @@ def _extended(setup: Setup, agent: "Agent", forward: bool) -> ExtendedModel:
         rows = empty_rows(room, n if forward else pairs)
     option = agent.get("option")
     ends = None if option is None else option.termination
+    if forward and option is not None and ends is None:
+        raise InputError("option.termination: none given, but looking forward an option needs an end to look to")
     return ExtendedModel(
         rows,
         empty_counts(restarts),
@@ -219,6 +226,7 @@ def _extended(setup: Setup, agent: "Agent", forward: bool) -> ExtendedModel:
         setup.n_actions,
         conditioned,
         forward,
+        forward and option is not None,
         kind != "true",
     )
 

@@ -13,7 +13,7 @@ from backcast.planners.replay import Replay, empty_memory, empty_prioritized_mem
 if TYPE_CHECKING:
     from backcast.agents import Agent
 
-_SAMPLES, _BUFFER, _BONUS, _EXPONENT = 5, 10_000, 1e-3, 0.6
+_SAMPLES, _BUFFER, _BONUS, _EXPONENT = 5, 10_000, 1e-4, 0.6
 
 
 @register(

@@ -12,6 +12,7 @@ from backcast.compiling import kernel, part
 from backcast.interaction import ALPHA_MODEL, Step
 from backcast.models.counts import CountRows
 from backcast.models.past import Past, Stop, Way, importance, look_back
+from backcast.randomness import uniform
 from backcast.values import Values
 
 
@@ -31,6 +32,11 @@ class ExtendedModel(NamedTuple):
         usual_discount: the discount between pairs never observed, γⁿ, that a softmax needs.
         follow: the policy that steps are weighted towards, see `importance`.
         forgets: by how much a row is drawn back before each observation of it.
+        n_actions: A.
+        conditioned: whether rows are conditioned on ã.
+        forward: which way it looks.
+        terminates: whether it is an option that looks forward, to where it terminates.
+        learns: False for a true model.
     """
 
     rows: Any
@@ -46,6 +52,7 @@ class ExtendedModel(NamedTuple):
     n_actions: int
     conditioned: bool
     forward: bool
+    terminates: bool
     learns: bool
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
@@ -62,7 +69,10 @@ class ExtendedModel(NamedTuple):
         ratio = 1.0 if self.follow.size == 0 else importance(self.follow, values, step, rates)
         past.remember(step.s * self.n_actions + step.a, step.r, 0.0 if step.ends else discount, ratio)
         past.ended[0] = step.s2 if step.ends else -1
-        arrive(self, step.s2, rates[ALPHA_MODEL])
+        if self.terminates:
+            terminate(self, step.s2, step.ends, rates[ALPHA_MODEL])
+        else:
+            arrive(self, step.s2, rates[ALPHA_MODEL])
 
     def first_row(self, s: int) -> int:
         """The first row with predecessors of s."""
@@ -116,6 +126,33 @@ def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
         model.rows.miss(s, way.ratio)
     if way.found == 1 and not starts:
         model.restarts.observe(s, -1 - way.origin, alpha, way.ratio)
+
+
+@kernel
+def terminate(model: ExtendedModel, s: int, ends: bool, alpha: float) -> None:
+    """An option, looking forward: if it terminates at s, all ways to s on which it did not terminate before.
+
+    It may have been initiated at each state of the way, and always terminates with the episode.
+    """
+    past, stop = model.past, model.stop
+    if not ends and uniform(stop.stream) >= model.weight[s]:
+        return
+    reward, discount, ratio = 0.0, 1.0, 1.0
+    at = past.clock[1]
+    for _ in range(past.clock[0]):
+        at = at - 1 if at > 0 else past.pairs.size - 1
+        pair = past.pairs[at]
+        if pair < 0:
+            return
+        reward = past.reward[at] + past.discount[at] * reward
+        discount *= past.discount[at]
+        x = pair // model.n_actions
+        mass = ratio * stop.stop[x]
+        if mass > 0.0:
+            _connect(model.rows, pair, s, Way(1, pair, reward, discount, mass), alpha)
+        ratio *= past.ratio[at]  # the row is conditioned on its own action
+        if ratio == 0.0 or uniform(stop.stream) < model.weight[x]:
+            return
 
 
 @kernel

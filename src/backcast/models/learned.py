@@ -13,6 +13,7 @@ from backcast.models.extended import ExtendedModel
 from backcast.models.forward import ExtendedForward, ForwardModel
 from backcast.models.lambda_td import LambdaModel
 from backcast.models.rows import predict
+from backcast.models.two_way import TwoWayModel
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class LearnedForward:
 
     @property
     def discounted(self) -> Vector:
-        """E[discount on the way; S' = s' | s, a], (S, A, S); of a model over several steps."""
+        """E[discount on the way; S' = s' | s, a], (S, A, S); of a model that keeps discounts."""
         if isinstance(self.model, ForwardModel):
             raise InputError("discounted: a one-step model keeps no discounts; they are γ, or 0 at an end")
         carried = self._spread("carried")
@@ -211,7 +212,8 @@ class LearnedBoth:
 
 def learned(model: Any, n_states: int, n_actions: int) -> Any:
     """Wrap a model part so that it can be asked; parts without a wrapper are given back as they are."""
-    if isinstance(model, ForwardModel | ExtendedForward) or (isinstance(model, LambdaModel) and model.forward):
+    looks_ahead = isinstance(model, ForwardModel | ExtendedForward | TwoWayModel)
+    if looks_ahead or (isinstance(model, LambdaModel) and model.forward):
         return LearnedForward(model, n_states, n_actions)
     if isinstance(model, BackwardModel | ExtendedModel | LambdaModel):
         return LearnedBackward(model, n_states, n_actions)

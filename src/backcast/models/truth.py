@@ -10,7 +10,7 @@ from backcast.arrays import ratio
 from backcast.exact import lambda_model, multi_time, n_step, stationary
 from backcast.exact.chains import as_policy, mix, restarting, scale
 from backcast.exact.reversal import reverse
-from backcast.exact.time_extended import TimeExtended, stopping_model
+from backcast.exact.time_extended import TimeExtended, ending_model, stopping_model
 from backcast.models.rows import Rows, true_rows
 from backcast.options import option_chances
 from backcast.worlds.world import World
@@ -66,6 +66,8 @@ def extended_rows(world: World, span: tuple[str, Any], forward: bool) -> Rows:
 
 def _true_model(world: World, span: tuple[str, Any], looking: str) -> TimeExtended:
     name, value = span
+    if name == "option" and looking == "forward":
+        return ending_model(world.mdp, world.policy, value.termination)
     if name == "option":
         stop, go_on = option_chances(value, world.n_states)
         return stopping_model(world.mdp, world.policy, stop, go_on, looking)

@@ -17,7 +17,8 @@ class CertaintyEquivalence(NamedTuple):
     """Value iteration in place after each episode, until nothing changes any more: what planning can at most achieve.
 
     Sweeps go over the pairs tried so far, in the order in which they were first tried: back from the last to the first,
-    for values flow backward, then forward, and so on.
+    for values flow backward, then forward, and so on. What is learned beside it lasts until the episode is over; in a
+    random world, large step sizes disturb the solution meanwhile, and learn=False keeps it.
 
     Attributes:
         tried: (S·A,) the pairs in the order of their first trial.

@@ -16,7 +16,6 @@ from backcast.learners.td import td_error
 from backcast.randomness import Stream, uniform
 from backcast.values import Values
 
-BETA = 0.5  # how far importance weights undo prioritization: 0 not at all, 1 altogether; the paper raises it to 1
 _NEVER_ZERO = 1e-6  # added to |δ|, so that a transition without error may be drawn again
 _LEAST, _MOST = 1e-100, 1e100  # priorities of large exponents are kept where sums and ratios of them are numbers
 
@@ -107,8 +106,11 @@ class PrioritizedMemory(NamedTuple):
         return min(node - leaves, held(self.memory) - 1)
 
     def importance_of(self, place: int) -> float:
-        """(n P(i))^−β divided by the highest such weight of all n stored, which leaves (min_k p_k^ω / p_i^ω)^β."""
-        return (self.minima[1] / self.sums[place + self.sums.size // 2]) ** BETA
+        """(n P(i))^−β divided by the highest such weight of all n stored, which leaves (min_k p_k^ω / p_i^ω)^β.
+
+        How far importance weights undo prioritization is fixed half way, β = 1/2; the paper raises it to 1 in the end.
+        """
+        return np.sqrt(self.minima[1] / self.sums[place + self.sums.size // 2])
 
     def note_error(self, place: int, delta: float) -> None:
         """A transition that was drawn gets the priority of its error."""

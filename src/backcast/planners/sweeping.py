@@ -65,7 +65,8 @@ class MooreAtkeson(NamedTuple):
 class PengWilliams(NamedTuple):
     """Peng and Williams (Queue-Dyna): pairs wait with the size of their prediction difference |expected − q(s, a)|.
 
-    A backup moves q(s, a) by the step size α of planning; then all pairs that led to s are given their new differences.
+    A backup moves q(s, a) by the step size α of planning; if that changed V(s), all pairs that led to s are given their
+    new differences.
     Learning from a real step may have changed V(s) before: those that led to s are told of this first.
 
     Attributes:
@@ -83,8 +84,7 @@ class PengWilliams(NamedTuple):
     def plan(self, model: TwoWayModel, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Back up the pairs that differ most from what is expected; the number of value updates."""
         take_in(self.expected, self.told, model, step, discount)
-        if values.best(step.s) != self.told[step.s]:
-            _tell(self, model, values, step.s)
+        _tell(self, model, values, step.s)
         _settle_pair(self, values, step.s * values.n_actions + step.a)
         for updates in range(self.backups):
             pair = dequeue(self.queue)
@@ -97,8 +97,9 @@ class PengWilliams(NamedTuple):
 
 @kernel
 def _tell(planner: PengWilliams, model: TwoWayModel, values: Values, s: int) -> None:
-    """Pass V(s) on to all pairs that led to s, and give them their new differences."""
-    pass_on(planner.expected, planner.told, model, s, values.best(s))
+    """If V(s) is news, pass it on to all pairs that led to s, and give them their new differences."""
+    if pass_on(planner.expected, planner.told, model, s, values.best(s)) == 0:
+        return
     rows = model.led_here
     for k in range(rows.offset[s], rows.offset[s] + rows.used[s]):
         _settle_pair(planner, values, rows.key[k])

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol
 
 import matplotlib
 import numpy as np
@@ -14,27 +13,12 @@ from matplotlib.figure import Figure
 from backcast.arrays import Vector
 from backcast.files import atomic_path
 from backcast.report import style
+from backcast.report.comparisons import error_by_agent, error_by_horizon
+from backcast.report.computation import error_against_seconds, error_against_updates
+from backcast.report.numbers import Results, over
 from backcast.studies.statistics import cumulative_on_grid, mean_and_error
 
 POINTS = 250  # of a curve that are drawn at most
-
-
-class Results(Protocol):
-    """What a figure needs to know of a study."""
-
-    @property
-    def worlds(self) -> Sequence[str]:
-        """The names of its worlds."""
-
-    @property
-    def seeds(self) -> int:
-        """How many seeds were run."""
-
-    def agents(self, world: str) -> Sequence[str]:
-        """The names of the agents that were run in a world."""
-
-    def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """One of rmsve, rmsve_inner, steps and reward, (seeds, episodes)."""
 
 
 def error_curves(results: Results) -> Figure:
@@ -49,7 +33,7 @@ def error_curves(results: Results) -> Figure:
         style.caption(column[0], style.world_title(world), y="RMSVE, all states")
         style.caption(column[1], x="episode", y="RMSVE, non-terminal states")
     pure = any(style.is_pure(agent) for world in results.worlds for agent in results.agents(world))
-    return style.finish(figure, _over(results) + ("; pure: planning without learning" if pure else ""))
+    return style.finish(figure, over(results) + ("; pure: planning without learning" if pure else ""))
 
 
 def error_by_ratio(results: Results) -> Figure:
@@ -67,7 +51,7 @@ def error_by_ratio(results: Results) -> Figure:
         style.caption(above, mode, y="AUC of RMSVE, normalised")
         style.caption(below, x="← channelling   states before : after   broadcasting →", y="AUC of RMSVE")
     note = "normalised per ratio: (AUC − min) / (max − min) over the panel's agents"
-    return style.finish(figure, f"{_over(results)}; {note}")
+    return style.finish(figure, f"{over(results)}; {note}")
 
 
 def reward_over_steps(results: Results) -> Figure:
@@ -77,7 +61,7 @@ def reward_over_steps(results: Results) -> Figure:
         grid, earned = _earned(results, world)
         _bands(axes, {agent: earned[agent] for agent in agents}, grid)
         axes.set_ylim(bottom=0)
-    return style.finish(figure, f"{_over(results)}; cut at the shortest run")
+    return style.finish(figure, f"{over(results)}; cut at the shortest run")
 
 
 def steps_per_episode(results: Results) -> Figure:
@@ -86,7 +70,7 @@ def steps_per_episode(results: Results) -> Figure:
     for axes, world, agents in panes:
         _bands(axes, {agent: results.curves(world, agent, "steps") for agent in agents})
         style.log_axis(axes)
-    return style.finish(figure, _over(results))
+    return style.finish(figure, over(results))
 
 
 PLOTS: dict[str, Callable[[Results], Figure]] = {
@@ -94,6 +78,10 @@ PLOTS: dict[str, Callable[[Results], Figure]] = {
     "error-by-ratio": error_by_ratio,
     "reward-over-steps": reward_over_steps,
     "steps-per-episode": steps_per_episode,
+    "error-by-agent": error_by_agent,
+    "error-by-horizon": error_by_horizon,
+    "error-against-updates": error_against_updates,
+    "error-against-seconds": error_against_seconds,
 }
 
 
@@ -105,10 +93,6 @@ def save(figure: Figure, directory: Path, stem: str) -> list[Path]:
             with atomic_path(target) as part:
                 figure.savefig(part, format=target.suffix[1:], dpi=160, metadata=metadata)
     return targets
-
-
-def _over(results: Results) -> str:
-    return f"mean ± standard error over {results.seeds} seeds" if results.seeds > 1 else "one seed"
 
 
 def _modes(agents: Sequence[str]) -> dict[str, list[str]]:

@@ -1,8 +1,10 @@
 """How figures look: the colours and names of agents and worlds, thumbnails of worlds, labels at the ends of curves."""
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import pairwise
+from textwrap import fill
 from typing import Any
 from zlib import crc32
 
@@ -18,22 +20,51 @@ from backcast.arrays import Vector
 from backcast.worlds.maze import PAPER_MAZE
 
 INK, MUTED, FAINT = "#22303c", "#64717c", "#e4e9ed"
-FORWARD, BACKWARD = "#0072b2", "#d55e00"  # all colours but grey are Okabe and Ito's, safe for the colour-blind
-COLOURS = {
-    "td": "#4d4d4d",
-    "q": "#4d4d4d",
-    "forward": FORWARD,
-    "backward": BACKWARD,
-    "true-forward": "#56b4e9",
-    "true-backward": "#e69f00",
+GREY, FORWARD, BACKWARD = "#4d4d4d", "#0072b2", "#d55e00"  # Okabe and Ito's but for grey and indigo: safe for all eyes
+FAMILIES = {
+    "One-step learning": (GREY, ("td", "q")),
+    "Returns and traces": ("#cc79a7", ("monte-carlo", "td-lambda", "q-lambda", "expected-trace")),
+    "Replay and Dyna": ("#009e73", ("replay", "prioritized-replay", "dyna", "dyna-plus")),
+    "Sweeping and solving": ("#5e4fa2", ("sweeping", "small-backups", "certainty-equivalence")),
+    "Forward planning": (FORWARD, ("forward", "true-forward")),
+    "Backward planning": (BACKWARD, ("backward", "true-backward", "both")),
 }
+NO_FAMILY = "Others"
+COLOURS = {kind: shade for shade, kinds in FAMILIES.values() for kind in kinds}
+COLOURS |= {"true-forward": "#56b4e9", "true-backward": "#e69f00"}
 READABLE = {"#56b4e9": FORWARD, "#e69f00": BACKWARD}  # words in a light hue are hard to read
-OTHERS = ("#009e73", "#cc79a7")
-DASHED, DOTTED = (0, (4, 1.4)), (0, (1.3, 1.1))
-NAMES = {"td": "TD", "q": "Q-learning"}
-SYMBOLS = {"alpha": "α", "alpha_model": "αₘ", "alpha_plan": "αₚ", "epsilon": "ε"}
+OTHERS = ("#882255", "#999933")
+DASHED, DOTTED, DASH_DOTTED = (0, (4, 1.4)), (0, (1.3, 1.1)), (0, (5, 1.2, 1.2, 1.2))
+NAMES = {
+    "td": "TD",
+    "q": "Q-learning",
+    "monte-carlo": "Monte Carlo",
+    "td-lambda": "TD(λ)",
+    "q-lambda": "Q(λ)",
+    "dyna": "Dyna",
+    "dyna-plus": "Dyna+",
+    "both": "forward and backward",
+}
+SYMBOLS = {
+    "alpha": "α",
+    "alpha_model": "αₘ",
+    "alpha_plan": "αₚ",
+    "epsilon": "ε",
+    "lam": "λ",
+    "horizon": "n",
+    "importance": "importance weights",
+}
+WORDS = {
+    "variant=moore-atkeson": "Moore and Atkeson",
+    "variant=peng-williams": "Peng and Williams",
+    "variant=mcmahan-gordon": "McMahan and Gordon",
+    "lam_by=td": "λ-model by TD",
+    "lam_by=mc": "λ-model from episodes",
+}
+CHAIN = re.compile(r"chain(?P<sizes>(-\d+)+)(-branches-\d+)?")
 BESIDE_TITLE = (1.05, 1.03, 0.26, 0.22)  # left, bottom, width and height in fractions of the panel
 SMALL, MEDIUM, LARGE = 10.0, 12.0, 14.0
+ENDS = 9  # curves of a panel that are named where they end
 
 
 def is_pure(agent: str) -> bool:
@@ -42,14 +73,25 @@ def is_pure(agent: str) -> bool:
 
 
 def plans(agent: str) -> bool:
-    """Whether an agent plans: all but TD and Q-learning do."""
-    return kind_and_frame(agent)[0] not in NAMES
+    """Whether an agent plans, or only learns from what happened."""
+    return family(agent) not in ("One-step learning", "Returns and traces")
 
 
 def kind_and_frame(agent: str) -> tuple[str, str]:
     """What kind of agent it is, and from where it plans if its name says so."""
     kind, _, frame = agent.removeprefix("pure:").partition(",")[0].partition("@")
     return kind, frame
+
+
+def settings(agent: str) -> dict[str, str]:
+    """The settings in an agent's name, {"model": "counts", "horizon": "2"} of backward,model=counts,horizon=2."""
+    return {name: value for name, _, value in (given.partition("=") for given in agent.split(",")[1:])}
+
+
+def family(agent: str) -> str:
+    """The family of an agent's kind."""
+    kind, _ = kind_and_frame(agent)
+    return next((name for name, (_, kinds) in FAMILIES.items() if kind in kinds), NO_FAMILY)
 
 
 def colour(agent: str) -> str:
@@ -61,39 +103,55 @@ def colour(agent: str) -> str:
 def line_style(agent: str, among: Sequence[str]) -> dict[str, Any]:
     """How an agent's curve is drawn among others.
 
-    True models are dashed; planning from s' is dotted if planning from s is there too; where one agent was run with
-    several settings (`forward,alpha=0.5`), the curves fade in their order.
+    True models are dashed; planning from s' is dotted if planning from s is there too, and a model of counts
+    dash-dotted if a softmax is; where one agent was run with several settings (`forward,alpha=0.5`), the curves fade in
+    their order.
     """
     kind, frame = kind_and_frame(agent)
     dashes: Any = DASHED if kind.startswith("true-") else "solid"
     if frame == "current" and agent.replace("@current", "@previous") in among:
         dashes = DOTTED
-    alike = [other for other in among if other.partition(",")[0] == agent.partition(",")[0]]
+    if agent.replace("model=counts", "model=softmax") in set(among) - {agent}:
+        dashes = DASH_DOTTED
+    alike = [other for other in among if _base(other) == _base(agent)]
     strength = 1 - 0.7 * alike.index(agent) / len(alike)
     label = agent_label(agent, among)
     return {"color": colour(agent), "linestyle": dashes, "linewidth": 2.0, "alpha": strength, "label": label}
 
 
+def _base(agent: str) -> tuple[str, str | None]:
+    """An agent without its settings but for the model."""
+    return agent.partition(",")[0], settings(agent).get("model")
+
+
 def agent_label(agent: str, among: Sequence[str]) -> str:
-    """An agent in words; that it plans without learning is said where others of the panel do both."""
+    """An agent in words.
+
+    That it plans without learning is said where others of the panel do both; that its model is a softmax, which is
+    usual, where others of its kind have another one.
+    """
     kind, frame = kind_and_frame(agent)
     words = NAMES.get(kind, kind.replace("-", " "))
     words += {"previous": " from s", "current": " from s′"}.get(frame, "")
     mixed = any(plans(other) and not is_pure(other) for other in among)
     words += " (pure)" if is_pure(agent) and mixed else ""
-    return ", ".join([words, *map(_setting, agent.split(",")[1:])])
+    models = {settings(other).get("model") for other in among if kind_and_frame(other)[0] == kind}
+    usual = ["softmax"] if len(models) > 1 and not {"model", "lam_by"} & settings(agent).keys() else []
+    return ", ".join([words, *usual, *map(_setting, agent.split(",")[1:])])
 
 
 def _setting(given: str) -> str:
-    """`alpha=0.5` as α = 0.5, which is shorter."""
-    name, _, value = given.partition("=")
-    return f"{SYMBOLS.get(name, name)} = {value}"
+    """`alpha=0.5` as α = 0.5, `model=counts` as counts: shorter."""
+    name, _, value = given.strip().partition("=")
+    if value in ("", "true"):
+        return SYMBOLS.get(name, name)
+    return WORDS.get(given, value if name == "model" else f"{SYMBOLS.get(name, name)} = {value}")
 
 
 def levels(world: str) -> tuple[int, ...]:
     """The sizes of the levels of a chain, from its name; () for other worlds."""
-    start, *sizes = world.split("-")
-    return tuple(map(int, sizes)) if start == "chain" else ()
+    found = CHAIN.fullmatch(world)
+    return tuple(map(int, found["sizes"].split("-")[1:])) if found else ()
 
 
 def world_title(world: str) -> str:
@@ -101,11 +159,23 @@ def world_title(world: str) -> str:
     sizes = levels(world)
     if sizes:
         pattern = "Channelling" if sizes[0] > sizes[-1] else "Broadcasting" if sizes[0] < sizes[-1] else "Even levels"
-        return f"{pattern}: {' → '.join(map(str, sizes))} states"
+        return f"{pattern}: {' → '.join(map(str, sizes))} states{_branches(world)}"
     if not world.startswith("maze"):
         return world
     words = world.removeprefix("maze").replace("-slip-", ", slips with probability ")
     return "Maze" + (words.replace("-reward-", ", reward with probability ") or ", deterministic")
+
+
+def _branches(world: str) -> str:
+    """What is to be said of the branches of a chain; nothing if there is one."""
+    _, _, branches = world.partition("-branches-")
+    return {"": "", "2": ", two branches of opposite sign"}.get(branches, f", {branches} branches of alternating sign")
+
+
+def stacked_title(world: str, width: int) -> str:
+    """A world in words, in lines of at most so many characters, for a narrow panel."""
+    lines = world_title(world).replace(": ", ":\n").replace(", ", ",\n").splitlines()
+    return "\n".join(fill(line, width) for line in lines)
 
 
 def sheet(rows: int, columns: int, width: float = 12.0, height: float = 6.75, **shared: Any) -> tuple[Figure, Any]:
@@ -123,34 +193,54 @@ def sheet(rows: int, columns: int, width: float = 12.0, height: float = 6.75, **
     return figure, panels
 
 
-def caption(axes: Axes, title: str = "", x: str = "", y: str = "") -> None:
+def caption(axes: Axes, title: str = "", x: str = "", y: str = "", size: float = LARGE) -> None:
     """Title a panel and its axes."""
-    axes.set_title(title, fontsize=LARGE, color=INK, loc="left", y=1.0, pad=10)
+    axes.set_title(title, fontsize=size, color=INK, loc="left", y=1.0, pad=10)
     axes.set_xlabel(x, fontsize=MEDIUM, color=INK)
     axes.set_ylabel(y, fontsize=MEDIUM, color=INK)
 
 
 def log_axis(axes: Axes) -> None:
-    """A logarithmic y axis whose ticks are plain numbers."""
+    """A logarithmic y axis, for what is drawn already, whose ticks are plain numbers."""
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 4 * low else (1, 2, 3, 4, 6, 8)))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
 
 
 def finish(figure: Figure, note: str) -> Figure:
-    """Write a note below the figure and name the curves where they end, once it is known how large the panels are."""
-    figure.supxlabel(note, x=0.99, ha="right", fontsize=SMALL, color=MUTED)
-    figure.draw_without_rendering()
+    """Write a note below the figure and name the curves: where they end or, if there are too many, in a key."""
+    write_below(figure, note)
+    if any(len(_named(axes)) > ENDS for axes in figure.axes):
+        key(figure, "outside lower left", columns=2)
+        return figure
+    figure.draw_without_rendering()  # now it is known how large the panels are
     for axes in figure.axes:
         name_ends(axes)
     return figure
 
 
+def write_below(figure: Figure, note: str) -> None:
+    """Write a note at the right, below the figure."""
+    figure.supxlabel(note, x=0.99, ha="right", fontsize=SMALL, color=MUTED)
+
+
+def key(figure: Figure, place: str, columns: int = 1) -> None:
+    """Name the curves of all panels beside them, each once."""
+    curves = {str(line.get_label()): line for axes in figure.axes for line in _named(axes)}
+    looks: dict[str, Any] = {"loc": place, "frameon": False, "fontsize": MEDIUM - 1, "labelcolor": INK}
+    figure.legend(handles=list(curves.values()), ncols=columns, handlelength=2.4, **looks)
+
+
+def _named(axes: Axes) -> list[Line2D]:
+    """The curves of a panel that have a name."""
+    return [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+
+
 def name_ends(axes: Axes) -> None:
     """Write each curve's label to the right of its end, in its colour, no two over each other."""
-    named = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-    lines = sorted(named, key=lambda line: _end(axes, line))
+    lines = sorted(_named(axes), key=lambda line: _end(axes, line))
     ends = np.array([_end(axes, line) for line in lines])
     height = axes.get_window_extent().height / axes.figure.dpi * 72
     for line, end, place in zip(lines, ends, spread(ends, 1.25 * MEDIUM / height), strict=True):

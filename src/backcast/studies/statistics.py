@@ -235,19 +235,36 @@ def cumulative_on_grid(steps: ArrayLike, reward: ArrayLike, points: int) -> tupl
     Returns:
         The places (points,), evenly spaced up to rounding to whole steps, and the rewards there (n, points).
     """
-    lengths, earned = as_floats("steps", steps), as_floats("reward", reward)
-    if lengths.ndim != 2 or lengths.size == 0:
-        raise InputError(f"steps: shape {lengths.shape} given, expected (n, E), E episodes of n runs, at least one")
-    if earned.shape != lengths.shape:
-        raise InputError(f"reward: shape {earned.shape} given, expected {lengths.shape}, as that of steps")
-    refuse_non_finite("steps", lengths)
-    refuse_non_finite("reward", earned)
+    lengths, earned = _by_episode("steps", steps, "reward", reward)
     wrong = lengths[(lengths < 1) | (lengths != np.floor(lengths))]
     if wrong.size:
         raise InputError(f"steps: {wrong[0]:g} given, expected whole numbers, 1 or more in each episode")
     ends, totals = (np.pad(x.cumsum(axis=1), ((0, 0), (1, 0))) for x in (lengths, earned))
     grid = np.rint(np.linspace(0, ends[:, -1].min(), as_whole("points", points, 2)))
     return grid, align_by_steps(ends, totals, grid)
+
+
+def on_update_grid(updates: ArrayLike, values: ArrayLike, grid: ArrayLike) -> Vector:
+    """What each episode was worth, against the value updates that its run had made when it ended.
+
+    So agents that make different numbers of updates per episode are compared at the same computation. At each place
+    stands the value of the last episode that was finished with at most so many updates. Before its first episode is
+    finished, and after the end of its last, nothing is known of a run: NaN.
+
+    Args:
+        updates: (n, E), value updates of each run up to the end of each episode.
+        values: (n, E), what was measured in the episode.
+        grid: (G,), the numbers of updates at which to read.
+
+    Returns:
+        (n, G).
+    """
+    made, measured = _by_episode("updates", updates, "values", values)
+    if (np.diff(made) < 0).any():
+        raise InputError("updates: they fall within a run; expected how many were made up to the end of each episode")
+    last = np.diff(made, append=np.inf) > 0  # of the episodes that ended after equally many updates
+    rows = range(len(made))
+    return align_by_steps([made[i, last[i]] for i in rows], [measured[i, last[i]] for i in rows], grid)
 
 
 def normalised(values: Mapping[str, float]) -> dict[str, float]:
@@ -325,6 +342,18 @@ def _paired(field: str, values: ArrayLike, other: str, others: ArrayLike) -> tup
     x, y = _numbers(field, values), _numbers(other, others)
     if x.shape != y.shape:
         raise InputError(f"{other}: {y.size} numbers given, expected {x.size}, one for each of {field}")
+    return x, y
+
+
+def _by_episode(field: str, values: ArrayLike, other: str, others: ArrayLike) -> tuple[Vector, Vector]:
+    """Two arrays of finite numbers (n, E), one for each episode of each run, at least one."""
+    x, y = as_floats(field, values), as_floats(other, others)
+    if x.ndim != 2 or x.size == 0:
+        raise InputError(f"{field}: shape {x.shape} given, expected (n, E), E episodes of n runs, at least one")
+    if y.shape != x.shape:
+        raise InputError(f"{other}: shape {y.shape} given, expected {x.shape}, as that of {field}")
+    refuse_non_finite(field, x)
+    refuse_non_finite(other, y)
     return x, y
 
 

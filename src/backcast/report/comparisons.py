@@ -1,0 +1,168 @@
+"""Figures that compare mean errors: agent by agent, and by how far an agent's model looks."""
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from backcast.report import style
+from backcast.report.numbers import METRIC_NAMES, Results, error_metric, mean_error, own_names
+from backcast.studies.statistics import Interval
+
+ACROSS = 3  # worlds side by side
+
+
+def error_by_agent(results: Results) -> Figure:
+    """Mean error of each agent, a panel per world, with a line down from the first agent."""
+    agents = list(dict.fromkeys(agent for world in results.worlds for agent in results.agents(world)))
+    names, places = own_names(results), _places(agents)
+    bottom = max(places.values()) + 0.7
+    rows, columns = _shape(results)
+    figure, panels = style.sheet(rows, columns, height=1.1 + rows * (0.9 + 0.22 * bottom), sharey=True)
+    for axes, world in zip(panels.flat, results.worlds, strict=False):
+        found = {agent: mean_error(results, world, agent) for agent in results.agents(world)}
+        axes.axvline(found[results.agents(world)[0]].estimate, color=style.MUTED, linewidth=1.0, zorder=1)
+        for agent, interval in found.items():
+            _dot(axes, interval, places[agent], names[agent].partition(",")[0])
+        metric = METRIC_NAMES[error_metric(results, world)]
+        style.caption(axes, style.stacked_title(world, 30), metric, size=style.MEDIUM)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+    panels[0, 0].set_yticks(list(places.values()), _row_names(agents))
+    panels[0, 0].set_ylim(bottom, -0.7)
+    for axes in panels.flat[len(results.worlds) :]:
+        axes.remove()
+    style.key(figure, "outside upper right", columns=9)
+    style.write_below(figure, f"{_over(results)}; vertical line: {style.agent_label(agents[0], [])}")
+    return figure
+
+
+def groups(agents: Sequence[str]) -> list[list[str]]:
+    """Agents in the order of the study, in groups.
+
+    The first one, which the others are compared with, is alone; variations of one agent (its name with more behind it,
+    or with another number at the end) stay together; so do those between, of which there are no variations.
+    """
+    heads = list(agents[:1])
+    for agent in agents[1:]:
+        stem = re.sub(r"[\d.]+$", "", heads[-1])
+        heads.append(heads[-1] if len(heads) > 1 and agent.startswith(stem) else agent)
+    keys = [head if heads.count(head) > 1 or head == agents[0] else "" for head in heads]
+    return [[agent for _, agent in group] for _, group in groupby(zip(keys, agents, strict=True), lambda pair: pair[0])]
+
+
+def _places(agents: Sequence[str]) -> dict[str, float]:
+    """The row of each agent, counted from above, with a gap between groups."""
+    places: dict[str, float] = {}
+    row = 0.0
+    for group in groups(agents):
+        places |= {agent: row + i for i, agent in enumerate(group)}
+        row += len(group) + 0.6
+    return places
+
+
+def _row_names(agents: Sequence[str]) -> list[str]:
+    """Agents in words; without their kind if that of all but the first is the same, for the key names it."""
+    first, *others = (style.agent_label(agent, agents) for agent in agents)
+    kinds = {name.partition(", ")[0] for name in others}
+    alike = len(kinds) == 1 and not kinds & set(others)
+    return [first, *(name.partition(", ")[2] if alike else name for name in others)]
+
+
+def _dot(axes: Axes, found: Interval, place: float, kind: str) -> None:
+    """A mean in the colour of a kind, and its interval if that is known."""
+    shade = style.colour(kind)
+    if np.isfinite(found.low):
+        axes.plot([found.low, found.high], [place, place], color=shade, linewidth=2.5, alpha=0.5)
+    axes.plot(found.estimate, place, "o", color=shade, markersize=6.5, label=style.agent_label(kind, []))
+
+
+def error_by_horizon(results: Results) -> Figure:
+    """Mean error against how far a model looks, two panels per world: models over n steps and λ-models."""
+    rows, columns = _shape(results)
+    figure, panels = style.sheet(rows, 2 * columns, height=1.2 + 4.4 * rows)
+    pairs = panels.reshape(-1, 2)
+    for number, (pair, world) in enumerate(zip(pairs, results.worlds, strict=False)):
+        _draw_pair(results, world, *pair)
+        title = style.stacked_title(world, 32)
+        style.caption(pair[0], title, "n steps", "" if number % columns else METRIC_NAMES["rmsve"], style.MEDIUM)
+        style.caption(pair[1], "\n" * title.count("\n") + " ", "λ", size=style.MEDIUM)
+        pair[0].title.set_in_layout(False)  # it reaches over both panels; the empty lines above the other make room
+    for axes in pairs[len(results.worlds) :].flat:
+        axes.remove()
+    style.key(figure, "outside upper right", columns=9)
+    style.write_below(figure, _over(results))
+    return figure
+
+
+def _draw_pair(results: Results, world: str, left: Axes, right: Axes) -> None:
+    """A world's mean errors by n at the left, and by λ at the right."""
+    names = own_names(results)
+    first, *others = results.agents(world)
+    spans = _spans({agent: names[agent] for agent in others})
+    series = list(dict.fromkeys(name for lines in spans for name in lines))
+    for axes, lines in zip((left, right), spans, strict=True):
+        _level(axes, mean_error(results, world, first), first)
+        for name, points in lines.items():
+            found = {x: mean_error(results, world, agent) for x, agent in sorted(points.items())}
+            _line(axes, found, series.index(name) - (len(series) - 1) / 2, _looks(name))
+        ticks = sorted({x for points in lines.values() for x in points})
+        axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    right.sharey(left)
+    right.tick_params(labelleft=False)
+
+
+def _spans(names: dict[str, str]) -> tuple[dict[str, dict[float, str]], dict[str, dict[float, str]]]:
+    """Which agents belong together and differ by n, and by λ alone; λ = 0 is the model over one step."""
+    steps: dict[str, dict[float, str]] = {}
+    lambdas: dict[str, dict[float, str]] = {}
+    for agent, name in names.items():
+        series = re.sub(r",(horizon|lam)=[^,]*", "", name)
+        given = style.settings(name)
+        if "lam" in given:
+            lambdas.setdefault(series, {})[float(given["lam"])] = agent
+        else:
+            steps.setdefault(series, {})[float(given.get("horizon", 1))] = agent
+    for series in lambdas.keys() & steps.keys():
+        lambdas[series] |= {0.0: steps[series][1.0]} if 1.0 in steps[series] else {}
+    return steps, lambdas
+
+
+def _looks(series: str) -> dict[str, Any]:
+    """How a series is drawn: as its kind; what is learned by TD is dotted and has other markers."""
+    by_td = style.settings(series).get("lam_by") == "td"
+    looks = style.line_style(series, [series])
+    return looks | {"marker": "D" if by_td else "o", "markersize": 5} | ({"linestyle": style.DOTTED} if by_td else {})
+
+
+def _line(axes: Axes, found: dict[float, Interval], place: float, looks: dict[str, Any]) -> None:
+    """Means against n or λ, joined; each series a little beside the next, so that its intervals can be seen."""
+    x = np.array(list(found)) + place * 0.015 * max(found)
+    axes.plot(x, [each.estimate for each in found.values()], **looks)
+    ends = np.array([(each.low, each.high) for each in found.values()])
+    if np.isfinite(ends).all():
+        axes.vlines(x, *ends.T, color=looks["color"], alpha=0.5)
+
+
+def _level(axes: Axes, found: Interval, agent: str) -> None:
+    """The mean of an agent that has neither n nor λ, and its interval."""
+    axes.axhline(found.estimate, color=style.colour(agent), linewidth=1.6, label=style.agent_label(agent, []))
+    if np.isfinite(found.low):
+        axes.axhspan(found.low, found.high, color=style.colour(agent), alpha=0.15, linewidth=0)
+
+
+def _over(results: Results) -> str:
+    if results.seeds == 1:
+        return "mean over episodes, one seed"
+    return f"mean over episodes, then mean and 95 % bootstrap interval over {results.seeds} seeds"
+
+
+def _shape(results: Results) -> tuple[int, int]:
+    """Rows and columns of worlds."""
+    columns = min(ACROSS, len(results.worlds))
+    return math.ceil(len(results.worlds) / columns), columns

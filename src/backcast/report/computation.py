@@ -1,0 +1,152 @@
+"""Figures of error against computation, in value updates or in processor time: a row for each family of agents."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, StrMethodFormatter
+
+from backcast.arrays import Vector
+from backcast.report import style
+from backcast.report.numbers import (
+    METRIC_NAMES,
+    RECENT,
+    Results,
+    budget,
+    error_at,
+    error_metric,
+    over,
+    own_names,
+    seconds_per_update,
+)
+from backcast.studies.statistics import mean_and_error
+
+POINTS = 200  # numbers of updates at which errors are read
+SPAN = 200  # the last of them over the first: before that all agents are as good as untrained
+MARKERS = "osD^vP"
+Looks = dict[str, Any]
+Curve = tuple[Vector, Vector, Vector]  # computation, the mean error there, and its standard error
+
+
+def error_against_updates(results: Results) -> Figure:
+    """Error after so many value updates: a column per world, a row per family, the agents of other rows behind."""
+    return _against(results, lambda world, agent: 1.0, "value updates")
+
+
+def error_against_seconds(results: Results) -> Figure:
+    """The same against processor time, of which every update of an agent takes an equal part."""
+    return _against(
+        results, lambda world, agent: 1e3 * seconds_per_update(results, world, agent), "processor time, ms"
+    )
+
+
+def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Figure:
+    """Error against the number of updates times the cost of one."""
+    families = _families(results)
+    size = 3.8 + 1.9 * len(results.worlds), 1.7 + 1.16 * len(families)
+    figure, panels = style.sheet(len(families), len(results.worlds), *size, sharex="col", sharey="col")
+    grid = np.geomspace(budget(results) / SPAN, budget(results), POINTS)
+    for column, world in zip(panels.T, results.worlds, strict=True):
+        curves = {agent: _curve(results, world, agent, grid, cost(world, agent)) for agent in results.agents(world)}
+        for axes, looks in zip(column, families.values(), strict=True):
+            _draw(axes, curves, looks)
+        _caption(column, world, METRIC_NAMES[error_metric(results, world)], x)
+    for axes, (family, looks) in zip(panels[:, -1], families.items(), strict=True):
+        _name(axes, family, looks)
+    _key(figure, results)
+    style.write_below(figure, _note(results))
+    return figure
+
+
+def _families(results: Results) -> dict[str, dict[str, Looks]]:
+    """How the agents of each family are drawn; those that come first in a world are not in it but in every row."""
+    first = {results.agents(world)[0] for world in results.worlds}
+    names = {agent: name for agent, name in own_names(results).items() if agent not in first}
+    families: dict[str, dict[str, Looks]] = {}
+    for family in (*style.FAMILIES, style.NO_FAMILY):
+        members = [agent for agent, name in names.items() if style.family(name) == family]
+        if members:
+            families[family] = {agent: _looks(agent, names[agent], members) for agent in members}
+    return families
+
+
+def _looks(agent: str, name: str, members: list[str]) -> Looks:
+    """How a member of a family is drawn: in the colour of its kind, with a marker of its own."""
+    return {
+        "color": style.colour(name),
+        "marker": MARKERS[members.index(agent) % len(MARKERS)],
+        "markerfacecolor": "white",
+        "markersize": 4.6,
+        "linewidth": 1.6,
+        "label": style.agent_label(agent, members),
+    }
+
+
+def _curve(results: Results, world: str, agent: str, grid: Vector, cost: float) -> Curve:
+    """An agent's error where all its runs have finished an episode and none is over."""
+    errors = error_at(results, world, agent, grid)
+    known = np.isfinite(errors).all(axis=0)
+    return grid[known] * cost, *mean_and_error(errors[:, known])
+
+
+def _draw(axes: Axes, curves: dict[str, Curve], looks: dict[str, Looks]) -> None:
+    """The agents of a family, and behind them the first agent of the world, in the colour of ink, and all others."""
+    for agent, (x, mean, error) in curves.items():
+        look = looks.get(agent, _FIRST if agent == next(iter(curves)) else _BEHIND)
+        if x.size and agent in looks:
+            spacing = (0.1 + 0.07 * list(looks).index(agent), 0.4)  # of markers, in parts of the panel's diagonal
+            axes.plot(x, mean, markevery=spacing, **look)
+        elif x.size:
+            axes.plot(x, mean, **look)
+        if x.size and look is not _BEHIND:
+            axes.fill_between(x, mean - error, mean + error, color=look["color"], alpha=0.2, linewidth=0)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(numticks=9))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    style.log_axis(axes)
+
+
+_FIRST: Looks = {"color": style.INK, "linewidth": 1.4}
+_BEHIND: Looks = {"color": "#d0d7dd", "linewidth": 0.8, "zorder": 1}
+
+
+def _caption(column: Sequence[Axes], world: str, metric: str, x: str) -> None:
+    """Say which world it is, and what is measured there."""
+    for axes in column:
+        axes.tick_params(labelsize=style.SMALL)
+    title = f"{style.stacked_title(world, 20)}\n"
+    style.caption(column[0], title, size=style.MEDIUM)
+    column[0].text(0, 1.06, metric, transform=column[0].transAxes, fontsize=style.SMALL, color=style.MUTED)
+    column[-1].set_xlabel(x, fontsize=style.SMALL, color=style.INK)
+
+
+def _name(axes: Axes, family: str, looks: dict[str, Looks]) -> None:
+    """Name the agents of a family to the right of its row."""
+    lines = [Line2D([], [], **look) for look in looks.values()]
+    shade = style.FAMILIES[family][0] if family in style.FAMILIES else style.INK
+    place: Looks = {"loc": "center left", "bbox_to_anchor": (1.03, 0.5), "alignment": "left", "borderaxespad": 0}
+    legend = axes.legend(handles=lines, title=family, labelspacing=0.25, **_WORDS, **place)
+    legend.get_title().set(color=shade, fontsize=style.SMALL + 1, fontweight="bold")
+
+
+_WORDS: Looks = {"fontsize": style.SMALL, "labelcolor": style.INK, "frameon": False}
+
+
+def _key(figure: Figure, results: Results) -> None:
+    """Name what is in every row, in the corner above the names of the families."""
+    first = dict.fromkeys(style.agent_label(results.agents(world)[0], []) for world in results.worlds)
+    lines = [
+        Line2D([], [], label=" or ".join(first), **_FIRST),
+        Line2D([], [], label="agents of other rows", **_BEHIND),
+    ]
+    figure.legend(handles=lines, loc="upper right", **_WORDS)
+
+
+def _note(results: Results) -> str:
+    parts = [over(results), "no curve: not every seed finished an episode within the budget"]
+    if any(error_metric(results, world) == "steps" for world in results.worlds):
+        parts.insert(1, f"steps: mean of the last {RECENT} episodes")
+    return "; ".join(parts)

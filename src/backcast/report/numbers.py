@@ -1,0 +1,124 @@
+"""The numbers behind figures and tables: what they ask of results, and errors at equal numbers of value updates."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from backcast.arrays import Vector
+from backcast.report import style
+from backcast.studies.spec import Study
+from backcast.studies.statistics import Interval, bootstrap, on_update_grid
+
+METRIC_NAMES = {
+    "rmsve": "RMSVE, all states",
+    "rmsve_inner": "RMSVE, non-terminal states",
+    "steps": "steps per episode",
+    "reward": "reward per episode",
+}
+RECENT = 5  # episodes: the steps of a single one are mostly luck
+
+
+class Results(Protocol):
+    """What figures and tables need to know of a study."""
+
+    @property
+    def study(self) -> Study:
+        """The study itself."""
+
+    @property
+    def worlds(self) -> Sequence[str]:
+        """The names of its worlds."""
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds were run."""
+
+    def agents(self, world: str) -> Sequence[str]:
+        """The names of the agents that were run in a world; the others are compared with the first."""
+
+    def metrics(self, world: str, agent: str) -> Sequence[str]:
+        """What was measured, the error first: some of rmsve, rmsve_inner, steps and reward."""
+
+    def curves(self, world: str, agent: str, metric: str) -> Vector:
+        """One of these, (seeds, episodes)."""
+
+    def means(self, world: str, agent: str, metric: str) -> Vector:
+        """The mean of each seed's curve, (seeds,)."""
+
+    def updates(self, world: str, agent: str) -> Vector:
+        """Value updates made up to the end of each episode, (seeds, episodes)."""
+
+    def seconds(self, world: str, agent: str) -> float:
+        """Mean processor seconds of a run."""
+
+
+def over(results: Results) -> str:
+    """What the curves of a figure show."""
+    return f"mean ± standard error over {results.seeds} seeds" if results.seeds > 1 else "one seed"
+
+
+def error_metric(results: Results, world: str) -> str:
+    """What an agent is judged by in a world, lower being better: rmsve in prediction, steps in control."""
+    return results.metrics(world, results.agents(world)[0])[0]
+
+
+def mean_error(results: Results, world: str, agent: str) -> Interval:
+    """An agent's mean over episodes and seeds, with the 95 % bootstrap interval over seeds."""
+    return bootstrap(results.means(world, agent, error_metric(results, world)), seed=0)
+
+
+def own_names(results: Results) -> dict[str, str]:
+    """Each agent's own name, which says its kind and settings, by the label that it has in the study."""
+    return {cell.label: cell.agent.name for cell in results.study.runs()}
+
+
+def budget(results: Results) -> float:
+    """The value updates up to which agents are compared: the study's budget or, without one, the longest run's."""
+    if results.study.updates is not None:
+        return results.study.updates
+    runs = (results.updates(world, agent) for world in results.worlds for agent in results.agents(world))
+    return max(float(updates.max()) for updates in runs)
+
+
+def error_at(results: Results, world: str, agent: str, grid: Vector) -> Vector:
+    """The error after so many value updates, (seeds, G); NaN before the first episode ends and after the run.
+
+    RMSVE at the end of the last episode finished by then; steps as a mean over the `RECENT` last such episodes.
+    """
+    updates, metric = results.updates(world, agent), error_metric(results, world)
+    values = results.curves(world, agent, metric)
+    return on_update_grid(updates, _recent(values, episodes_run(updates)) if metric == "steps" else values, grid)
+
+
+def episodes_run(updates: Vector) -> Vector:
+    """The number of episodes of each run, (seeds,), without those that repeat the last when the budget is used up."""
+    return (updates < updates[:, -1:]).sum(axis=1) + 1
+
+
+def _recent(values: Vector, episodes: Vector) -> Vector:
+    """Of each episode, the mean of it and those just before; what repeats the last episode repeats its mean."""
+    sums = np.pad(values.cumsum(axis=1), ((0, 0), (RECENT, 0)))
+    number = np.arange(values.shape[1])
+    means = (sums[:, RECENT:] - sums[:, :-RECENT]) / np.minimum(number + 1, RECENT)
+    return np.take_along_axis(means, np.minimum(number, episodes[:, None] - 1), axis=1)
+
+
+def seconds_per_update(results: Results, world: str, agent: str) -> float:
+    """Mean processor seconds of a value update, everything else that a run does included."""
+    return results.seconds(world, agent) / float(results.updates(world, agent)[:, -1].mean())
+
+
+def updates_per_step(results: Results, world: str, agent: str) -> float:
+    """Value updates per step of the environment; NaN where the steps were not recorded and the world's name is silent.
+
+    In control steps are recorded; in a chain every episode has one less than there are levels.
+    """
+    updates, metric = results.updates(world, agent), error_metric(results, world)
+    episodes, levels = episodes_run(updates), style.levels(world)
+    if metric == "steps":
+        before_the_end = np.arange(updates.shape[1]) < episodes[:, None]
+        steps = results.curves(world, agent, metric).sum(where=before_the_end)
+    else:
+        steps = episodes.sum() * (len(levels) - 1) if levels else np.nan
+    return float(updates[:, -1].sum() / steps)
