@@ -336,3 +336,45 @@ def test_a_cache_that_cannot_be_written_is_no_trouble(tmp_path):
     code = "import backcast as bc; print(bc.run(bc.worlds.maze(), bc.agent('q'), 2, 1).steps.shape)"
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert result.stdout == "(1, 2)\n"
+
+
+def test_a_budget_of_value_updates_ends_a_run_and_repeats_its_last_episode():
+    world, agent = bc.worlds.chain((6, 4, 3), seed=0), bc.agent("dyna", sample=4, schedule="constant")
+    free, bounded = bc.run(world, agent, 50, 3), bc.run(world, agent, 50, 3, updates=101)
+    assert free.updates.by_episode[0].tolist() == [10 * (k + 1) for k in range(50)]  # 2 steps of 1 + 4 updates
+    assert bounded.updates.total.tolist() == [110] * 3
+    np.testing.assert_array_equal(bounded.rmsve[:, :11], free.rmsve[:, :11])
+    np.testing.assert_array_equal(bounded.rmsve[:, 11:], np.repeat(free.rmsve[:, 10:11], 39, axis=1))
+    np.testing.assert_array_equal(bounded.updates.by_episode[:, 11:], 110)
+    assert (free.seconds > 0).all()
+    with pytest.raises(bc.InputError, match="updates: 0 given"):
+        bc.run(world, agent, 50, 3, updates=0)
+
+
+def test_settings_are_part_of_the_name_and_can_be_read():
+    agent = bc.agent("backward", frame="previous", lam=(0.5, 0.25), model="counts", forget=0.1, top=None)
+    assert agent.name == "backward@previous,model=counts,lam=0.5-0.25,forget=0.1"
+    assert (agent.get("lam"), agent.get("top"), agent.get("top", 7)) == ((0.5, 0.25), None, 7)
+    assert bc.agent("backward", conditioned=True).name == "backward,conditioned=true"
+
+
+def test_stepwise_agents_with_rows_that_grow_learn_what_others_do():
+    """Where the graph is not known, rows of every kind of model grow; the numbers do not change."""
+    import gymnasium
+
+    for kind, settings in (
+        ("backward", {"model": "counts"}),
+        ("backward", {"conditioned": True}),
+        ("forward", {"model": "counts"}),
+        ("forward", {"model": "counts", "horizon": 2}),
+        ("both", {}),
+        ("sweeping", {}),
+        ("dyna", {}),
+    ):
+        agent = bc.agent(kind, alpha=0.5, **settings)
+        env = gymnasium.make("FrozenLake-v1")
+        known = bc.run(bc.worlds.from_gymnasium(env, discount=0.99), agent, 40, [3], max_steps=100)
+        unknown = bc.train(gymnasium.make("FrozenLake-v1"), agent, 40, 3, max_steps=100)
+        assert unknown.updates.total[0] > 0
+        assert np.isfinite(unknown.values).all()
+        assert known.values.shape == unknown.values.shape

@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import backcast as bc
-from backcast.studies import PAPER, check_study, export, named_study, read_study, results
+from backcast.report.page import write_report
+from backcast.studies import BEYOND, PAPER, check_study, export, named_study, read_study, results
 from backcast.studies.claims import CLAIMS, CONTRADICTED, SUPPORTED, UNDECIDED, Part, Verdict, judge
 from backcast.studies.runner import missing_units, run_study
 from backcast.studies.statistics import Interval
-from backcast.studies.store import Store
+from backcast.studies.store import Results, Store
 
 TINY = """
     title = "A small study"
@@ -90,6 +91,57 @@ def test_a_grid_runs_every_combination(tmp_path):
     assert len(labels) == len(set(labels[:8])) * 2 == 16
     assert labels[0] == "forward,alpha=1,alpha_model=0.5"
     assert study.runs()[3].agent.alpha_model == 0.05
+
+
+def test_agents_have_settings_labels_and_worlds_of_their_own(tmp_path):
+    more = """
+    [[agents]]
+    kind = "q"
+    only = "control"
+
+    [[agents]]
+    kind = "backward"
+    label = "looks far"
+    model = "counts"
+    horizon = 3
+
+    [[agents]]
+    kind = "sweeping"
+    variant = "peng-williams"
+    """
+    study = tiny(tmp_path, TINY.replace("seeds = 4", "seeds = 4\n    updates = 50") + more)
+    labels = {name: [cell.label for cell in study.runs() if cell.world.kind == name] for name in ("chain", "maze")}
+    assert labels["chain"][-2:] == ["looks far", "sweeping,variant=peng-williams"]
+    assert labels["maze"] == [*labels["chain"][:2], "q", *labels["chain"][2:]]
+    store = Store(tmp_path / "out", create=True)
+    run_study(store, study)
+    result = Results(store, study)
+    for world in result.worlds:
+        for agent in result.agents(world):
+            made = result.updates(world, agent)
+            over = made >= 50
+            assert (np.diff(made) >= 0).all()
+            assert (made == np.where(over, made[:, -1:], made)).all()  # nothing more after the budget is used up
+            assert result.seconds(world, agent) > 0
+    with pytest.raises(bc.InputError, match="agents: none of them is for chain-6-3-2"):
+        tiny(
+            tmp_path,
+            TINY.replace('kind = "forward"', 'kind = "forward"\n    only = "control"').replace(
+                "learn = false", 'learn = false\n    only = "control"'
+            ),
+        )
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
+    """Each with short episodes, one seed and all its figures and tables: every agent works in every world."""
+    study = named_study(name)
+    small = [world.model_copy(update={"episodes": 20, "updates": None}) for world in study.worlds]
+    study = study.model_copy(update={"worlds": small, "episodes": 20})
+    store = Store(tmp_path, create=True)
+    run_study(store, study, 2)
+    page = write_report(tmp_path).read_text()
+    assert all(f"{name} {plot}".replace("-", " ") in page for plot in study.plots)
 
 
 @pytest.mark.parametrize(

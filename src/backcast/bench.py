@@ -71,7 +71,7 @@ def bench(anchors: Path | None = None, quick: bool = False) -> Iterator[Row]:
 
 
 def kinds_on_the_papers_worlds(repeats: int) -> Iterator[Row]:
-    """Steps per second of the paper's kinds on one core, and of their dense NumPy twin fed with the same transitions."""
+    """Steps per second of the paper's kinds on one core, and of their dense NumPy twins fed the same transitions."""
     for world, episodes in _WORLDS:
         for chosen in _fitting(world, [agent(name) for name in _TWINS]):
             kernel, twin = _take_turns(

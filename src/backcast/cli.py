@@ -57,6 +57,10 @@ def list_() -> None:
     print("\nAgents (backcast.agent):")
     for name, kind in KINDS.items():
         _print_entry(name, kind.summary)
+        if kind.settings:
+            print(f"  {'':<30}  settings: {', '.join(kind.settings)}")
+        if kind.reference:
+            print(f"  {'':<30}  {kind.reference}")
     print("\nStudies (backcast reproduce):")
     for name in STUDIES:
         _print_entry(name, named_study(name).title)

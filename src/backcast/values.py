@@ -28,6 +28,11 @@ class Values(NamedTuple):
         """q(s, a) ← value."""
         self.u[s * self.n_actions + a] = (value - self.affine[1]) * self.affine[2]
 
+    def move(self, pair: int, target: float, alpha: float) -> None:
+        """Move q(s, a) of a pair s·A + a towards a target, by a step of size α."""
+        old = self.affine[0] * self.u[pair] + self.affine[1]
+        self.u[pair] = (old + alpha * (target - old) - self.affine[1]) * self.affine[2]
+
     def best(self, s: int) -> float:
         """max_a q(s, a)."""
         first = s * self.n_actions

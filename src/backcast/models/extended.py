@@ -11,7 +11,8 @@ from backcast.arrays import Vector
 from backcast.compiling import kernel, part
 from backcast.interaction import ALPHA_MODEL, Step
 from backcast.models.counts import CountRows
-from backcast.models.past import Past, Stop, Way, importance, look_back
+from backcast.models.past import Past, Stop, importance, look_back
+from backcast.models.rows import connect
 from backcast.randomness import uniform
 from backcast.values import Values
 
@@ -111,7 +112,7 @@ def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
     starts = way.found == 1 and way.origin >= 0
     if model.forward:
         if starts:
-            _connect(model.rows, way.origin, s, way, alpha)
+            connect(model.rows, way.origin, s, way.reward, way.discount, alpha, way.ratio)
         return
     if model.forgets > 0.0:
         _forget(model, s)
@@ -119,9 +120,9 @@ def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
     if starts and model.conditioned:
         row = s * model.n_actions + way.origin % model.n_actions
         model.led[row] += way.ratio
-        _connect(model.rows, row, way.origin // model.n_actions, way, alpha)
+        connect(model.rows, row, way.origin // model.n_actions, way.reward, way.discount, alpha, way.ratio)
     elif starts:
-        _connect(model.rows, s, way.origin, way, alpha)
+        connect(model.rows, s, way.origin, way.reward, way.discount, alpha, way.ratio)
     elif not model.conditioned:
         model.rows.miss(s, way.ratio)
     if way.found == 1 and not starts:
@@ -149,19 +150,10 @@ def terminate(model: ExtendedModel, s: int, ends: bool, alpha: float) -> None:
         x = pair // model.n_actions
         mass = ratio * stop.stop[x]
         if mass > 0.0:
-            _connect(model.rows, pair, s, Way(1, pair, reward, discount, mass), alpha)
+            connect(model.rows, pair, s, reward, discount, alpha, mass)
         ratio *= past.ratio[at]  # the row is conditioned on its own action
         if ratio == 0.0 or uniform(stop.stream) < model.weight[x]:
             return
-
-
-@kernel
-def _connect(rows: Any, row: int, key: int, way: Way, alpha: float) -> None:
-    """Observe one way between what a row is conditioned on and an outcome."""
-    place = rows.observe(row, key, alpha, way.ratio)
-    rate = rows.rate(place, alpha, way.ratio)
-    rows.reward[place] += rate * (way.reward - rows.reward[place])
-    rows.carried[place] += rate * (way.discount - rows.carried[place])
 
 
 @kernel

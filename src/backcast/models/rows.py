@@ -104,6 +104,15 @@ def find(rows: Any, row: int, key: int) -> int:
 
 
 @kernel
+def connect(rows: Any, row: int, key: int, reward: float, carried: float, alpha: float, mass: float) -> None:
+    """Observe an outcome together with what was earned on the way to it and with its discount."""
+    place = rows.observe(row, key, alpha, mass)
+    rate = rows.rate(place, alpha, mass)
+    rows.reward[place] += rate * (reward - rows.reward[place])
+    rows.carried[place] += rate * (carried - rows.carried[place])
+
+
+@kernel
 def draw_unobserved(rows: Any, first: int, last: int, stream: Stream) -> int:
     """One of the outcomes that are not in the places first … last − 1, all equally likely."""
     while True:

@@ -10,6 +10,7 @@ from backcast.arrays import Vector
 from backcast.compiling import kernel, part
 from backcast.interaction import Step
 from backcast.models.counts import CountRows
+from backcast.models.rows import connect
 from backcast.values import Values
 
 
@@ -34,16 +35,8 @@ class TwoWayModel(NamedTuple):
         """Count the transition in both directions."""
         pair = step.s * self.n_actions + step.a
         carried = 0.0 if step.ends else discount
-        _count(self.rows, pair, step.s2, step.r, carried)
-        _count(self.led_here, step.s2, pair, step.r, carried)
-
-
-@kernel
-def _count(rows: CountRows, row: int, key: int, r: float, carried: float) -> None:
-    place = rows.observe(row, key, 1.0, 1.0)
-    rate = rows.rate(place, 1.0, 1.0)
-    rows.reward[place] += rate * (r - rows.reward[place])
-    rows.carried[place] += rate * (carried - rows.carried[place])
+        connect(self.rows, pair, step.s2, step.r, carried, 1.0, 1.0)
+        connect(self.led_here, step.s2, pair, step.r, carried, 1.0, 1.0)
 
 
 @kernel

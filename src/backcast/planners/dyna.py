@@ -61,7 +61,7 @@ class Dyna(NamedTuple):
         for _ in range(self.samples):
             pair = draw_pair(self.known, self.stream)
             target = draw_outlook(model, values, pair, discount, self.stream)
-            _move(values, pair, target, rates[ALPHA_PLAN])
+            values.move(pair, target, rates[ALPHA_PLAN])
         return self.samples
 
 
@@ -102,15 +102,8 @@ class DynaPlus(NamedTuple):
             else:
                 target = discount * values.best(pair // values.n_actions)
             target += self.bonus * np.sqrt(float(self.clock[0] - self.last[pair]))
-            _move(values, pair, target, rates[ALPHA_PLAN])
+            values.move(pair, target, rates[ALPHA_PLAN])
         return self.samples
-
-
-@kernel
-def _move(values: Values, pair: int, target: float, alpha: float) -> None:
-    s, a = pair // values.n_actions, pair % values.n_actions
-    old = values.get(s, a)
-    values.put(s, a, old + alpha * (target - old))
 
 
 def no_pairs(n_pairs: int) -> Pairs:

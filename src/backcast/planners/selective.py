@@ -53,19 +53,13 @@ def correct_one(model: Any, values: Values, s: int, discount: float, alpha: floa
             left -= factor * rows.weight[k]
             if left < 0.0:
                 pair = model.pair(row, rows.key[k])
-                _move(values, pair, model.target(k, base, best), alpha)
+                values.move(pair, model.target(k, base, best), alpha)
                 return pair
         if rows.unobserved(row) > 0:
             pair = draw_unobserved(rows, first, last, stream)
-            _move(values, pair, base, alpha)
+            values.move(pair, base, alpha)
             return pair
     return -1
-
-
-@kernel
-def _move(values: Values, pair: int, target: float, alpha: float) -> None:
-    old = values.affine[0] * values.u[pair] + values.affine[1]
-    values.u[pair] = (old + alpha * (target - old) - values.affine[1]) * values.affine[2]
 
 
 @part
@@ -122,7 +116,7 @@ def correct_top(model: Any, values: Values, s: int, discount: float, alpha: floa
         if place < 0:
             return taken
         step = alpha * _probability(model, s, place)
-        _move(values, pair_at(model, s, place), model.target(place, base, best), step)
+        values.move(pair_at(model, s, place), model.target(place, base, best), step)
     return top
 
 

@@ -15,6 +15,7 @@ from backcast.report.numbers import METRIC_NAMES, Results, error_metric, mean_er
 from backcast.studies.statistics import Interval
 
 ACROSS = 3  # worlds side by side
+NUMBER = re.compile(r"\d+(\.\d+)?(e-\d+)?")
 
 
 def error_by_agent(results: Results) -> Figure:
@@ -87,10 +88,10 @@ def error_by_horizon(results: Results) -> Figure:
     rows, columns = _shape(results)
     figure, panels = style.sheet(rows, 2 * columns, height=1.2 + 4.4 * rows)
     pairs = panels.reshape(-1, 2)
-    for number, (pair, world) in enumerate(zip(pairs, results.worlds, strict=False)):
+    for pair, world in zip(pairs, results.worlds, strict=False):
         _draw_pair(results, world, *pair)
         title = style.stacked_title(world, 32)
-        style.caption(pair[0], title, "n steps", "" if number % columns else METRIC_NAMES["rmsve"], style.MEDIUM)
+        style.caption(pair[0], title, "n steps", METRIC_NAMES[error_metric(results, world)], style.MEDIUM)
         style.caption(pair[1], "\n" * title.count("\n") + " ", "λ", size=style.MEDIUM)
         pair[0].title.set_in_layout(False)  # it reaches over both panels; the empty lines above the other make room
     for axes in pairs[len(results.worlds) :].flat:
@@ -102,6 +103,8 @@ def error_by_horizon(results: Results) -> Figure:
 
 def _draw_pair(results: Results, world: str, left: Axes, right: Axes) -> None:
     """A world's mean errors by n at the left, and by λ at the right."""
+    right.sharey(left)
+    right.tick_params(labelleft=False)
     names = own_names(results)
     first, *others = results.agents(world)
     spans = _spans({agent: names[agent] for agent in others})
@@ -113,20 +116,21 @@ def _draw_pair(results: Results, world: str, left: Axes, right: Axes) -> None:
             _line(axes, found, series.index(name) - (len(series) - 1) / 2, _looks(name))
         ticks = sorted({x for points in lines.values() for x in points})
         axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
-    right.sharey(left)
-    right.tick_params(labelleft=False)
 
 
 def _spans(names: dict[str, str]) -> tuple[dict[str, dict[float, str]], dict[str, dict[float, str]]]:
-    """Which agents belong together and differ by n, and by λ alone; λ = 0 is the model over one step."""
+    """Which agents belong together and differ by n, and by λ, alone; λ = 0 is the model over one step.
+
+    Those with a λ for each state are in neither.
+    """
     steps: dict[str, dict[float, str]] = {}
     lambdas: dict[str, dict[float, str]] = {}
     for agent, name in names.items():
         series = re.sub(r",(horizon|lam)=[^,]*", "", name)
         given = style.settings(name)
-        if "lam" in given:
+        if NUMBER.fullmatch(given.get("lam", "")):
             lambdas.setdefault(series, {})[float(given["lam"])] = agent
-        else:
+        elif "lam" not in given:
             steps.setdefault(series, {})[float(given.get("horizon", 1))] = agent
     for series in lambdas.keys() & steps.keys():
         lambdas[series] |= {0.0: steps[series][1.0]} if 1.0 in steps[series] else {}
@@ -159,7 +163,8 @@ def _level(axes: Axes, found: Interval, agent: str) -> None:
 def _over(results: Results) -> str:
     if results.seeds == 1:
         return "mean over episodes, one seed"
-    return f"mean over episodes, then mean and 95 % bootstrap interval over {results.seeds} seeds"
+    means = f"mean over episodes and {results.seeds} seeds, 95 % bootstrap interval over seeds"
+    return f"{means}; agents share seeds: differences are surer"
 
 
 def _shape(results: Results) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from backcast.arrays import Vector
 from backcast.report import style
@@ -24,11 +24,14 @@ from backcast.report.numbers import (
 )
 from backcast.studies.statistics import mean_and_error
 
-POINTS = 200  # numbers of updates at which errors are read
-SPAN = 200  # the last of them over the first: before that all agents are as good as untrained
+POINTS = 100  # numbers of updates at which errors are read
+SPAN = 500  # the last of them over the first: before that all agents are as good as untrained
 MARKERS = "osD^vP"
 Looks = dict[str, Any]
 Curve = tuple[Vector, Vector, Vector]  # computation, the mean error there, and its standard error
+FIRST: Looks = {"color": style.INK, "linewidth": 1.4}
+BEHIND: Looks = {"color": "#d0d7dd", "linewidth": 0.8, "zorder": 1}
+WORDS: Looks = {"fontsize": style.SMALL, "labelcolor": style.INK, "frameon": False}
 
 
 def error_against_updates(results: Results) -> Figure:
@@ -38,9 +41,7 @@ def error_against_updates(results: Results) -> Figure:
 
 def error_against_seconds(results: Results) -> Figure:
     """The same against processor time, of which every update of an agent takes an equal part."""
-    return _against(
-        results, lambda world, agent: 1e3 * seconds_per_update(results, world, agent), "processor time, ms"
-    )
+    return _against(results, lambda world, agent: 1e3 * seconds_per_update(results, world, agent), "processor time, ms")
 
 
 def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Figure:
@@ -48,8 +49,8 @@ def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Fig
     families = _families(results)
     size = 3.8 + 1.9 * len(results.worlds), 1.7 + 1.16 * len(families)
     figure, panels = style.sheet(len(families), len(results.worlds), *size, sharex="col", sharey="col")
-    grid = np.geomspace(budget(results) / SPAN, budget(results), POINTS)
     for column, world in zip(panels.T, results.worlds, strict=True):
+        grid = _grid(results, world)
         curves = {agent: _curve(results, world, agent, grid, cost(world, agent)) for agent in results.agents(world)}
         for axes, looks in zip(column, families.values(), strict=True):
             _draw(axes, curves, looks)
@@ -62,9 +63,12 @@ def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Fig
 
 
 def _families(results: Results) -> dict[str, dict[str, Looks]]:
-    """How the agents of each family are drawn; those that come first in a world are not in it but in every row."""
-    first = {results.agents(world)[0] for world in results.worlds}
-    names = {agent: name for agent, name in own_names(results).items() if agent not in first}
+    """How the agents of each family are drawn; those that come first in a world are not in it but in every row.
+
+    Unless there are no others.
+    """
+    names, first = own_names(results), {results.agents(world)[0] for world in results.worlds}
+    names = {agent: name for agent, name in names.items() if agent not in first} or names
     families: dict[str, dict[str, Looks]] = {}
     for family in (*style.FAMILIES, style.NO_FAMILY):
         members = [agent for agent, name in names.items() if style.family(name) == family]
@@ -85,6 +89,12 @@ def _looks(agent: str, name: str, members: list[str]) -> Looks:
     }
 
 
+def _grid(results: Results, world: str) -> Vector:
+    """Numbers of updates up to the budget or, if there is none, to the end of the longest run."""
+    end = budget(results, world) or max(results.updates(world, agent).max() for agent in results.agents(world))
+    return np.geomspace(end / SPAN, end, POINTS)
+
+
 def _curve(results: Results, world: str, agent: str, grid: Vector, cost: float) -> Curve:
     """An agent's error where all its runs have finished an episode and none is over."""
     errors = error_at(results, world, agent, grid)
@@ -95,30 +105,23 @@ def _curve(results: Results, world: str, agent: str, grid: Vector, cost: float) 
 def _draw(axes: Axes, curves: dict[str, Curve], looks: dict[str, Looks]) -> None:
     """The agents of a family, and behind them the first agent of the world, in the colour of ink, and all others."""
     for agent, (x, mean, error) in curves.items():
-        look = looks.get(agent, _FIRST if agent == next(iter(curves)) else _BEHIND)
-        if x.size and agent in looks:
-            spacing = (0.1 + 0.07 * list(looks).index(agent), 0.4)  # of markers, in parts of the panel's diagonal
-            axes.plot(x, mean, markevery=spacing, **look)
-        elif x.size:
-            axes.plot(x, mean, **look)
-        if x.size and look is not _BEHIND:
+        look = looks.get(agent, FIRST if agent == next(iter(curves)) else BEHIND)
+        place = 0.1 + 0.07 * list(looks).index(agent) if agent in looks else 0.0
+        if x.size:
+            axes.plot(x, mean, markevery=(place, 0.4), **look)  # in parts of the panel's diagonal
+        if x.size and look is not BEHIND and np.isfinite(error).all():
             axes.fill_between(x, mean - error, mean + error, color=look["color"], alpha=0.2, linewidth=0)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(numticks=9))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}" if x < 1000 else f"{x / 1000:g}k"))
     style.log_axis(axes)
-
-
-_FIRST: Looks = {"color": style.INK, "linewidth": 1.4}
-_BEHIND: Looks = {"color": "#d0d7dd", "linewidth": 0.8, "zorder": 1}
 
 
 def _caption(column: Sequence[Axes], world: str, metric: str, x: str) -> None:
     """Say which world it is, and what is measured there."""
     for axes in column:
         axes.tick_params(labelsize=style.SMALL)
-    title = f"{style.stacked_title(world, 20)}\n"
-    style.caption(column[0], title, size=style.MEDIUM)
+    style.caption(column[0], style.stacked_title(world, 20), size=style.MEDIUM, above=24)
     column[0].text(0, 1.06, metric, transform=column[0].transAxes, fontsize=style.SMALL, color=style.MUTED)
     column[-1].set_xlabel(x, fontsize=style.SMALL, color=style.INK)
 
@@ -128,25 +131,22 @@ def _name(axes: Axes, family: str, looks: dict[str, Looks]) -> None:
     lines = [Line2D([], [], **look) for look in looks.values()]
     shade = style.FAMILIES[family][0] if family in style.FAMILIES else style.INK
     place: Looks = {"loc": "center left", "bbox_to_anchor": (1.03, 0.5), "alignment": "left", "borderaxespad": 0}
-    legend = axes.legend(handles=lines, title=family, labelspacing=0.25, **_WORDS, **place)
+    legend = axes.legend(handles=lines, title=family, labelspacing=0.25, **WORDS, **place)
     legend.get_title().set(color=shade, fontsize=style.SMALL + 1, fontweight="bold")
-
-
-_WORDS: Looks = {"fontsize": style.SMALL, "labelcolor": style.INK, "frameon": False}
 
 
 def _key(figure: Figure, results: Results) -> None:
     """Name what is in every row, in the corner above the names of the families."""
     first = dict.fromkeys(style.agent_label(results.agents(world)[0], []) for world in results.worlds)
     lines = [
-        Line2D([], [], label=" or ".join(first), **_FIRST),
-        Line2D([], [], label="agents of other rows", **_BEHIND),
+        Line2D([], [], label=" or ".join(first), **FIRST),
+        Line2D([], [], label="agents of other rows", **BEHIND),
     ]
-    figure.legend(handles=lines, loc="upper right", **_WORDS)
+    figure.legend(handles=lines, loc="upper right", **WORDS)
 
 
 def _note(results: Results) -> str:
-    parts = [over(results), "no curve: not every seed finished an episode within the budget"]
+    parts = [over(results), "a curve begins where every seed has finished an episode and ends where a run is over"]
     if any(error_metric(results, world) == "steps" for world in results.worlds):
         parts.insert(1, f"steps: mean of the last {RECENT} episodes")
     return "; ".join(parts)

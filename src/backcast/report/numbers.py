@@ -73,12 +73,10 @@ def own_names(results: Results) -> dict[str, str]:
     return {cell.label: cell.agent.name for cell in results.study.runs()}
 
 
-def budget(results: Results) -> float:
-    """The value updates up to which agents are compared: the study's budget or, without one, the longest run's."""
-    if results.study.updates is not None:
-        return results.study.updates
-    runs = (results.updates(world, agent) for world in results.worlds for agent in results.agents(world))
-    return max(float(updates.max()) for updates in runs)
+def budget(results: Results, world: str) -> int | None:
+    """The value updates after which a run is over in a world, if the study sets a limit."""
+    given = next(spec.updates for spec in results.study.worlds if spec.build().name == world)
+    return results.study.updates if given is None else given
 
 
 def error_at(results: Results, world: str, agent: str, grid: Vector) -> Vector:

@@ -14,17 +14,22 @@ from backcast.arrays import Vector
 from backcast.errors import InputError
 from backcast.files import atomic_path
 from backcast.report.figures import PLOTS, save
+from backcast.report.numbers import (
+    METRIC_NAMES,
+    RECENT,
+    budget,
+    error_at,
+    error_metric,
+    seconds_per_update,
+    updates_per_step,
+)
+from backcast.studies import STUDIES
 from backcast.studies import results as results_of
 from backcast.studies.claims import judge
 from backcast.studies.statistics import bootstrap, iqm, mean_and_error, probability_of_improvement
 from backcast.studies.store import Results, machine
 
-_METRIC_NAMES = {
-    "rmsve": "RMSVE, all states",
-    "rmsve_inner": "RMSVE, non-terminal states",
-    "steps": "steps per episode",
-    "reward": "reward per episode",
-}
+PARTS = (1 / 20, 1 / 4, 1)  # of a study's budget, after which agents are compared
 
 
 def write_report(directory: str | Path) -> Path:
@@ -68,9 +73,7 @@ def _study(result: Results, figures: Path) -> dict[str, Any]:
 
 def command(result: Results) -> str:
     """The command that makes these results again."""
-    from backcast.studies import PAPER
-
-    if result.name in PAPER:
+    if result.name in STUDIES:
         return f"backcast reproduce {result.name} --seeds {result.seeds}"
     return f"backcast sweep {result.name}.toml --seeds {result.seeds}"
 
@@ -81,9 +84,10 @@ def _table(result: Results, world: str) -> dict[str, Any]:
     metrics = result.metrics(world, agents[0])
     return {
         "world": world,
-        "metrics": [_METRIC_NAMES[metric] for metric in metrics],
+        "metrics": [METRIC_NAMES[metric] for metric in metrics],
         "baseline": agents[0],
         "rows": [_row(result, world, agent, metrics) for agent in agents],
+        "equal": _at_equal_updates(result, world, limit) if (limit := budget(result, world)) else None,
     }
 
 
@@ -99,6 +103,45 @@ def _row(result: Results, world: str, agent: str, metrics: list[str]) -> dict[st
         "wins": f"{wins.estimate:.0%}" if agent != result.agents(world)[0] else "",
         "updates": f"{result.value_updates(world, agent):,.0f}",
     }
+
+
+def _at_equal_updates(result: Results, world: str, limit: int) -> dict[str, Any]:
+    """What the page says about each agent after the same numbers of value updates."""
+    places = np.array([part * limit for part in PARTS])
+    metric = error_metric(result, world)
+    return {
+        "limit": f"{limit:,}",
+        "metric": METRIC_NAMES[metric],
+        "recent": RECENT if metric == "steps" else 1,
+        "places": [f"{place:,.0f}" for place in places],
+        "rows": [
+            {
+                "agent": agent,
+                "cells": _errors_at(result, world, agent, places),
+                "per_step": _or_dash(updates_per_step(result, world, agent), ",.1f"),
+                "nanoseconds": _or_dash(1e9 * seconds_per_update(result, world, agent), ",.0f"),
+            }
+            for agent in result.agents(world)
+        ],
+    }
+
+
+def _errors_at(result: Results, world: str, agent: str, places: Vector) -> list[str]:
+    """The mean error over seeds after each number of updates; if that of some seeds is not known, why, and of how many.
+
+    A dash: they had not yet finished an episode. "over": they had finished all their episodes.
+    """
+    cells = []
+    starts = result.updates(world, agent)[:, 0].max()
+    for place, errors in zip(places, error_at(result, world, agent, places).T, strict=True):
+        known = int(np.isfinite(errors).sum())
+        missing = ("–" if place < starts else "over") + (f" ({known} of {errors.size} seeds)" if known else "")
+        cells.append(_mean_and_error(errors) if known == errors.size else missing)
+    return cells
+
+
+def _or_dash(number: float, digits: str) -> str:
+    return f"{number:{digits}}" if np.isfinite(number) else "–"
 
 
 def _mean_and_error(values: Vector) -> str:

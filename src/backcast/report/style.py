@@ -193,9 +193,9 @@ def sheet(rows: int, columns: int, width: float = 12.0, height: float = 6.75, **
     return figure, panels
 
 
-def caption(axes: Axes, title: str = "", x: str = "", y: str = "", size: float = LARGE) -> None:
-    """Title a panel and its axes."""
-    axes.set_title(title, fontsize=size, color=INK, loc="left", y=1.0, pad=10)
+def caption(axes: Axes, title: str = "", x: str = "", y: str = "", size: float = LARGE, above: float = 10.0) -> None:
+    """Title a panel, so many points above it, and its axes."""
+    axes.set_title(title, fontsize=size, color=INK, loc="left", y=1.0, pad=above)
     axes.set_xlabel(x, fontsize=MEDIUM, color=INK)
     axes.set_ylabel(y, fontsize=MEDIUM, color=INK)
 
@@ -204,7 +204,8 @@ def log_axis(axes: Axes) -> None:
     """A logarithmic y axis, for what is drawn already, whose ticks are plain numbers."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 4 * low else (1, 2, 3, 4, 6, 8)))
+    subs = (1, 2, 3, 4, 6, 8) if high < 4 * low else (1, 2, 5) if high < 200 * low else (1,)
+    axes.yaxis.set_major_locator(LogLocator(subs=subs))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
 

@@ -87,6 +87,7 @@ def load(directory: str | Path, pandas: bool = False) -> Any:
 
 
 __all__ = [
+    "BEYOND",
     "PAPER",
     "STUDIES",
     "Results",

@@ -260,6 +260,9 @@ def check_study(given: dict[str, Any], source: str) -> Study:
         labels = [[cell.label for cell in study.runs() if cell.world == world] for world in study.worlds]
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+    for name, those in zip(names, labels, strict=True):
+        if not those:
+            raise InputError(f"{source}: agents: none of them is for {name}; see `only`")
     for key, entries in (("worlds", names), *(("agents", those) for those in labels)):
         twice = next((entry for entry in entries if entries.count(entry) > 1), None)
         if twice is not None:
