@@ -441,7 +441,7 @@ def test_curves_against_updates_and_seconds_are_errors_at_updates():
     np.testing.assert_allclose(mean, numbers.error_at(results, world, agent, x).mean(axis=0))
     seconds, same = named_lines(beyond("neighbours", "error-against-seconds").axes[0])[label].get_xydata().T
     np.testing.assert_allclose(
-        seconds, 1e3 * x * results.seconds(world, agent) / results.updates(world, agent)[:, -1].mean()
+        seconds, 1e6 * x * results.seconds(world, agent) / results.updates(world, agent)[:, -1].mean()
     )
     np.testing.assert_allclose(same, mean)
 

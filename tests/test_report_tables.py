@@ -113,8 +113,8 @@ def test_the_page_has_a_table_at_equal_updates_for_each_world(tmp_path):
     (result,) = results(tmp_path)
     error = result.curves("chain-6-3-3", "td", "rmsve")[:, 4].mean()  # TD makes 2 updates per episode
     assert f"{error:.3f} ±" in text
-    assert "steps per episode of the last 5 episodes, on average," in text
-    assert "RMSVE, all states of the last episode finished" in text
+    assert "Compared by steps per episode: the mean of the last 5 episodes finished" in text
+    assert "Compared by RMSVE, all states: after the last episode finished" in text
 
 
 def test_without_a_budget_there_is_no_such_table(tmp_path):

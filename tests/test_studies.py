@@ -134,9 +134,13 @@ def test_agents_have_settings_labels_and_worlds_of_their_own(tmp_path):
 
 @pytest.mark.parametrize("name", BEYOND)
 def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
-    """Each with short episodes, one seed and all its figures and tables: every agent works in every world."""
+    """Each in small worlds, with all its figures and tables: every agent works in every world."""
     study = named_study(name)
-    small = [world.model_copy(update={"episodes": 20, "updates": None}) for world in study.worlds]
+    changes = {"episodes": 20, "updates": None}
+    small = [
+        world.model_copy(update={**changes, "levels": world.levels and tuple(max(2, n // 10) for n in world.levels)})
+        for world in study.worlds
+    ]
     study = study.model_copy(update={"worlds": small, "episodes": 20})
     store = Store(tmp_path, create=True)
     run_study(store, study, 2)

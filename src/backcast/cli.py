@@ -75,24 +75,29 @@ def _print_entry(name: str, documentation: str | None) -> None:
 
 @app.command()
 def reproduce(
-    studies: Annotated[list[str] | None, typer.Argument(help="Studies of the paper (default: all).")] = None,
+    studies: Annotated[
+        list[str] | None, typer.Argument(help="Studies by name (default: the paper's), or `all`; see backcast list.")
+    ] = None,
     seeds: Seeds = None,
     out: Out = Path("results"),
     workers: Workers = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the paper's studies, write figures and a report, and judge the paper's claims.
+    """Run the paper's studies, or those beyond it, write figures and a report, and judge the paper's claims.
 
     What is finished stays: run it again to continue, or with more seeds to add to what is there.
 
     Example: backcast reproduce
 
     Example: backcast reproduce fan-levels frames --seeds 100 --out results
-    """
-    from backcast.studies import STUDIES, named_study
 
-    _run_studies([named_study(name) for name in studies or STUDIES], seeds, out, workers, quiet, as_json)
+    Example: backcast reproduce estimation neighbours
+    """
+    from backcast.studies import PAPER, STUDIES, named_study
+
+    names = STUDIES if studies == ["all"] else studies or PAPER
+    _run_studies([named_study(name) for name in names], seeds, out, workers, quiet, as_json)
 
 
 @app.command()

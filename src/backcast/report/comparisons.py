@@ -90,10 +90,9 @@ def error_by_horizon(results: Results) -> Figure:
     pairs = panels.reshape(-1, 2)
     for pair, world in zip(pairs, results.worlds, strict=False):
         _draw_pair(results, world, *pair)
-        title = style.stacked_title(world, 32)
-        style.caption(pair[0], title, "n steps", METRIC_NAMES[error_metric(results, world)], style.MEDIUM)
-        style.caption(pair[1], "\n" * title.count("\n") + " ", "λ", size=style.MEDIUM)
-        pair[0].title.set_in_layout(False)  # it reaches over both panels; the empty lines above the other make room
+        metric = METRIC_NAMES[error_metric(results, world)]
+        style.caption(pair[0], style.stacked_title(world, 32), "n steps", metric, size=style.MEDIUM)
+        style.caption(pair[1], x="λ")
     for axes in pairs[len(results.worlds) :].flat:
         axes.remove()
     style.key(figure, "outside upper right", columns=9)

@@ -24,7 +24,7 @@ from backcast.report.numbers import (
 )
 from backcast.studies.statistics import mean_and_error
 
-POINTS = 100  # numbers of updates at which errors are read
+POINTS = 70  # numbers of updates at which errors are read
 SPAN = 500  # the last of them over the first: before that all agents are as good as untrained
 MARKERS = "osD^vP"
 Looks = dict[str, Any]
@@ -41,7 +41,7 @@ def error_against_updates(results: Results) -> Figure:
 
 def error_against_seconds(results: Results) -> Figure:
     """The same against processor time, of which every update of an agent takes an equal part."""
-    return _against(results, lambda world, agent: 1e3 * seconds_per_update(results, world, agent), "processor time, ms")
+    return _against(results, lambda world, agent: 1e6 * seconds_per_update(results, world, agent), "processor time, µs")
 
 
 def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Figure:
