@@ -30,7 +30,9 @@ class PlainBackward:
         self.made = [0, 0]
 
     def begin(self, rates, s):
-        pass
+        """Over several steps the end of the last episode leads to the first state of this one."""
+        if self.agent.looks_far and self.agent.plans_from_current:
+            self.plan_from(s, False, rates[ALPHA_PLAN])
 
     # ------------------------------------------------------------------ model
 
@@ -130,7 +132,7 @@ class PlainBackward:
         if self.agent.plans_from_current:
             self.plan_from(s2, ends, alpha)
         else:
-            if not first:
+            if self.agent.looks_far or not first:
                 self.plan_from(s, False, alpha)
             if ends and not self.agent.learn:
                 self.plan_from(s2, True, alpha)

@@ -52,6 +52,7 @@ def feed(world, agent, steps, seed):
                 s = -1
                 continue
             begin(parts, rates, s)
+            twin.begin(rates, s)
         a = int(rng.integers(world.n_actions))
         outcome = table.draw_outcome(s, a, rng.random())
         s2, r = int(table.next_state[outcome]), float(table.reward[outcome])
@@ -145,6 +146,18 @@ def test_two_steps_by_hand():
     assert (model.states[0, 1], model.reward[1, 0], model.discounted[0, 1]) == (1.0, 4.0, 0.0)
     assert model.states[1, 2] == 1.0  # two steps before 1 was the end: part of the past, but nothing to correct
     assert parts.model.rows.used.tolist() == [1, 0, 1]
+
+
+def test_states_near_the_end_are_corrected_from_the_next_beginning():
+    """0 → 1 → 2 (ends, reward 4) twice, two steps back: 1 is two steps before the next 0, and planned from there.
+
+    Pure planning, α = 1: v(1) = 4 when the third episode begins; v(0) = 0.5·4 from the end, each time.
+    """
+    episode = [(0, 0, 0.0, 1, False, True), (1, 0, 4.0, 2, True, False)]
+    for frame, episodes in (("current", 3), ("previous", 2)):
+        agent = bc.agent("backward", model="counts", horizon=2, learn=False, frame=frame)
+        _, v = walk(agent, 3, 1, 0.5, episode * episodes, rates=(1.0, 1.0, 1.0, 0.0))
+        np.testing.assert_allclose(v[:, 0], [2, 4, 0])
 
 
 def test_an_episode_that_was_cut_off_leads_to_nothing():

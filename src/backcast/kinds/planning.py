@@ -117,7 +117,7 @@ def backward_planner(setup: Setup, agent: "Agent") -> BackwardPlanner:
         how = SampledPredecessors(samples, depth, setup.stream())
     elif top or depth > 1:
         how = Predecessors(top, depth, *(np.zeros(depth, dtype=np.int64) for _ in range(3)))
-    return BackwardPlanner(agent.plans_from_current, not agent.learn, how)
+    return BackwardPlanner(agent.plans_from_current, not agent.learn, agent.looks_far, how)
 
 
 def forward_model(setup: Setup, agent: "Agent") -> Any:

@@ -14,13 +14,21 @@ _SMALL = 1e-6
 class BackwardPlanner(NamedTuple):
     """Plans from s' (`current`) or from s; `pure` if there is no learning beside it; `how` says what is corrected.
 
-    Planning from s is skipped in the first step of an episode, when nothing led there. Pure planning from s plans
-    once more from the terminal state at the end of an episode, which would else never be planned from.
+    Over one step, nothing led to the first state of an episode, and it is not planned from. Over several (`far`), the
+    end of the episode before did, and states near the end would else not be corrected. Pure planning from s plans once
+    more from the terminal state at the end of an episode, which would else never be planned from.
     """
 
     current: bool
     pure: bool
+    far: bool
     how: Any
+
+    def begin(self, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
+        """Plan from the first state of an episode, if ways over its beginning lead there."""
+        if self.current and self.far:
+            return self.how.correct(model, values, s, discount, discount, rates[ALPHA_PLAN])
+        return 0
 
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan from the reference state(s) of a step; the number of value updates."""
@@ -28,7 +36,7 @@ class BackwardPlanner(NamedTuple):
         if self.current:
             return self.how.correct(model, values, step.s2, 0.0 if step.ends else discount, discount, alpha)
         updates = 0
-        if not step.first:
+        if self.far or not step.first:
             updates += self.how.correct(model, values, step.s, discount, discount, alpha)
         if step.ends and self.pure:
             updates += self.how.correct(model, values, step.s2, 0.0, discount, alpha)

@@ -19,8 +19,9 @@ class BothPlanners(NamedTuple):
     backward: BackwardPlanner
 
     def begin(self, model: BothModels, values: Values, s: int, discount: float, rates: Vector) -> int:
-        """As forward planning begins."""
-        return self.forward.begin(model.forward, values, s, discount, rates)
+        """As both begin."""
+        updates = self.forward.begin(model.forward, values, s, discount, rates)
+        return updates + self.backward.begin(model.backward, values, s, discount, rates)
 
     def plan(self, model: BothModels, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Forward, then backward; the number of value updates of both."""
