@@ -5,7 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test lint types check figures clean
+.PHONY: reproduce test lint types check figures findings clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -25,6 +25,10 @@ check: .venv/developing
 figures: .venv/developing
 	$(BIN)/python docs/figures/reversal.py
 	$(BIN)/python docs/figures/reproduction.py results
+
+findings: .venv/developing
+	$(BIN)/backcast reproduce estimation horizons neighbours off-policy --seeds 100 --out findings
+	$(BIN)/python docs/figures/findings.py findings
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -96,7 +96,7 @@ def test_kernels_agree_with_the_plain_twin(model, plan, seed, control, frame, le
 )
 def test_importance_weights_agree_with_the_plain_twin(options, model, seed):
     if model == "softmax" and "horizon" not in options:
-        return  # the paper's one-step softmax, whose rewards belong to states: tested in the limit below
+        return  # the paper's one-step softmax, whose rewards belong to states: by hand below
     assert_the_same(*feed(random_world(seed, True), bc.agent("backward", model=model, **options), 300, seed))
 
 
@@ -222,6 +222,39 @@ def test_conditioned_by_hand():
     np.testing.assert_allclose(model.given_action[1], [[1, 0, 0, 0], [0.5, 0, 0.5, 0]])
     np.testing.assert_allclose(model.joint[1, 0], [0.5, 0.25])
     assert [(s, a) for s, a, _ in model.predict(1)] == [(0, 0), (0, 1), (2, 1)]
+
+
+def test_importance_weights_by_hand():
+    """Two states, two actions, q(0, 1) > q(0, 0), ε = 0.5: b(1 | 0) = 0.75, and ρ is 0 for action 0, 4/3 for action 1.
+
+    With α_model = 0.6 the step towards (0, 1) has size 0.8: weights e^0.8 : 1 : 1 : 1.
+    """
+    agent, rates = bc.agent("backward", importance=True, learn=False), (0.5, 0.6, 0.0, 0.5)
+    for a, expected in ((0, 1 / 4), (1, np.exp(0.8) / (np.exp(0.8) + 3))):
+        parts = agent.build(Setup(2, 2, 0.9, _two_by_two()))
+        parts.values.u[:] = [0, 1, 0, 0]
+        observe(parts, np.array(rates), 0, a, 0.0, 1, False, True)
+        np.testing.assert_allclose(learned(parts.model, 2, 2).joint[1, 0, a], expected)
+
+
+def _two_by_two():
+    return bc.worlds.from_mdp(bc.FiniteMDP(np.full((2, 2, 2), 0.5), np.zeros((2, 2)), 0.9, [1, 0]), max_steps=9)
+
+
+def test_forgetting_by_hand():
+    """Twice 0 → 1 with α = 1 and forget = 0.5. Softmax: the first step makes the row (2/3, −1/3, −1/3), which is halved
+    before the second. Counts: 1, then 0.5 + 1 and, after 2 → 1, 0.75 against 1.
+    """
+    steps = [(0, 0, 0.0, 1, False, True), (0, 0, 0.0, 1, False, True)]
+    parts, _ = walk(bc.agent("backward", forget=0.5), 3, 1, 0.5, steps)
+    logits = np.array([2 / 3, -1 / 3, -1 / 3]) / 2
+    logits += np.array([1, 0, 0]) - np.exp(logits) / np.exp(logits).sum()
+    np.testing.assert_allclose(learned(parts.model, 3, 1).states[1], np.exp(logits) / np.exp(logits).sum())
+    parts, _ = walk(bc.agent("forward", forget=0.5), 3, 1, 0.5, steps)
+    np.testing.assert_allclose(learned(parts.model, 3, 1).transition[0, 0, 1], np.exp(logits[0]) / np.exp(logits).sum())
+    counted = bc.agent("backward", model="counts", forget=0.5)
+    parts, _ = walk(counted, 4, 1, 0.5, [*steps, (2, 0, 0.0, 1, False, True)])
+    np.testing.assert_allclose(learned(parts.model, 4, 1).states[1], [0.75 / 1.75, 0, 1 / 1.75, 0])
 
 
 def test_forward_counts_by_hand():

@@ -33,6 +33,23 @@ def test_transition_weights_are_uniform_and_normalised():
     assert (row * 1900).std() == pytest.approx(1 / np.sqrt(3), rel=0.05)
 
 
+def test_branches_are_chains_side_by_side_with_rewards_of_opposite_sign():
+    world = worlds.chain((200, 100, 40), seed=3, branches=2)
+    assert world.name == "chain-200-100-40-branches-2"
+    transition, reward = world.mdp.transition[:, 0], world.mdp.reward[:, 0]
+    branch = np.concatenate([np.arange(n) * 2 // n for n in (200, 100, 40)])
+    live = ~world.mdp.terminal
+    assert not transition[live][branch[live][:, None] != branch].any()
+    np.testing.assert_allclose(transition.sum(axis=1)[live], 1)
+    earned = [reward[200:300, 300:][transition[200:300, 300:] * (branch[200:300] == b)[:, None] > 0] for b in (0, 1)]
+    assert abs(earned[0].mean() - 10) < 1
+    assert abs(earned[1].mean() + 10) < 1
+    value = bc.exact.value(world.mdp)[:200]
+    assert value[:100].min() > 0 > value[100:].max()
+    with pytest.raises(bc.InputError, match="branches: 6 given, expected at most 5"):
+        worlds.chain((10, 5), branches=6)
+
+
 def test_every_seed_draws_its_own_chain():
     family = worlds.chain((4, 3, 2), seed=None)
     assert family.draw(5).mdp == worlds.chain((4, 3, 2), seed=5).mdp

@@ -8,7 +8,7 @@ from backcast.report.figures import PLOTS
 from backcast.studies import results
 
 
-def main(directory: str) -> None:
+def draw(directory: str) -> None:
     """Write one PNG for each plot of each study."""
     images = Path(__file__).parent.parent / "images"
     for result in results(directory):
@@ -19,4 +19,4 @@ def main(directory: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "results")
+    draw(sys.argv[1] if len(sys.argv) > 1 else "results")
