@@ -241,6 +241,15 @@ def _two_by_two():
     return bc.worlds.from_mdp(bc.FiniteMDP(np.full((2, 2, 2), 0.5), np.zeros((2, 2)), 0.9, [1, 0]), max_steps=9)
 
 
+def test_both_by_hand():
+    """0 → 1 with reward 2, α = 0.5: TD makes v(0) = 1, forward planning from 0 1.5, backward planning from 1 1.75."""
+    parts, v = walk(bc.agent("both"), 3, 1, 0.5, [(0, 0, 2.0, 1, False, True)])
+    np.testing.assert_allclose(v[:, 0], [1.75, 0, 0])
+    assert parts.updates.tolist() == [1, 2]
+    both = learned(parts.model, 3, 1)
+    assert both.forward.transition[0, 0, 1] == both.backward.states[1, 0] == 1.0
+
+
 def test_forgetting_by_hand():
     """Twice 0 → 1 with α = 1 and forget = 0.5. Softmax: the first step makes the row (2/3, −1/3, −1/3), which is halved
     before the second. Counts: 1, then 0.5 + 1 and, after 2 → 1, 0.75 against 1.
