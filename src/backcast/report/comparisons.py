@@ -15,12 +15,13 @@ from backcast.report.numbers import METRIC_NAMES, Results, error_metric, mean_er
 from backcast.studies.statistics import Interval
 
 ACROSS = 3  # worlds side by side
+FEW_KINDS = 6  # whose colours are named
 NUMBER = re.compile(r"\d+(\.\d+)?(e-\d+)?")
 
 
 def error_by_agent(results: Results) -> Figure:
     """Mean error of each agent, a panel per world, with a line down from the first agent."""
-    agents = list(dict.fromkeys(agent for world in results.worlds for agent in results.agents(world)))
+    agents = _in_the_studys_order(results)
     names, places = own_names(results), _places(agents)
     bottom = max(places.values()) + 0.7
     rows, columns = _shape(results)
@@ -38,9 +39,23 @@ def error_by_agent(results: Results) -> Figure:
     panels[0, 0].set_ylim(bottom, -0.7)
     for axes in panels.flat[len(results.worlds) :]:
         axes.remove()
-    style.key(figure, "outside upper right", columns=9)
-    style.write_below(figure, f"{_over(results)}; vertical line: {style.agent_label(agents[0], [])}")
+    if len({names[agent].partition(",")[0] for agent in agents}) <= FEW_KINDS:  # else the rows say it all
+        style.key(figure, "outside upper right", columns=9)
+    first = dict.fromkeys(style.agent_label(results.agents(world)[0], []) for world in results.worlds)
+    style.write_below(figure, f"{_over(results)}; vertical line: {' or '.join(first)}")
     return figure
+
+
+def _in_the_studys_order(results: Results) -> list[str]:
+    """The agents of all worlds, those that live in some of them only among the others."""
+    found = dict.fromkeys(agent for world in results.worlds for agent in results.agents(world))
+    heads = [spec.label or spec.build({}).name for spec in results.study.agents]
+
+    def rank(agent: str) -> int:
+        of_grid = (i for i, head in enumerate(heads) if agent.startswith(f"{head},"))
+        return heads.index(agent) if agent in heads else next(of_grid, len(heads))
+
+    return sorted(found, key=rank)
 
 
 def groups(agents: Sequence[str]) -> list[list[str]]:
