@@ -72,11 +72,11 @@ class PlainBackward:
                 return state, pair, reward, discount, ratio
             if u >= stop[state] + go_on[state]:
                 return "broken", ratio
-        return "short", 0.0
+        return ("short" if stop is None else "broken"), ratio
 
     def arrive(self, s, alpha):
         found = self.look_back()
-        if found[0] == "short" or found[-1] == 0:
+        if found[0] == "short" or found[-1] < 1e-12:
             return
         mass, forget = found[-1], self.agent.get("forget", 0.0)
         self.logits[s] *= 1 - forget
@@ -141,9 +141,17 @@ class PlainBackward:
 
     def targets(self, s, ends):
         best = self.q[s].max()
-        usual = self.discount ** self.agent.get("horizon", 1)
-        unseen = 0.0 if ends else usual * best
+        unseen = 0.0 if ends else self.usual_discount() * best
         return np.where(self.seen[s], self.reward[s] + self.carried[s] * best, unseen)
+
+    def usual_discount(self):
+        """E[γⁿ]."""
+        weights, lam = self.agent.get("weights"), self.agent.get("lam")
+        if weights is not None:
+            return sum(w * self.discount ** (n + 1) for n, w in enumerate(weights))
+        if lam is not None:
+            return sum((1 - lam) * lam**n * self.discount ** (n + 1) for n in range(2000))
+        return self.discount ** self.agent.get("horizon", 1)
 
     def weight(self, s):
         option = self.agent.get("option")
@@ -160,9 +168,12 @@ class PlainBackward:
                 pair = self.draw(later)
                 if pair is None:
                     break
+                unseen = not self.seen[later, pair]
                 target = self.targets(later, over)[pair]
                 self.q.ravel()[pair] += alpha * (target - self.q.ravel()[pair])
                 self.made[1] += 1
+                if unseen:
+                    break
                 later, over = pair // self.A, False
 
     def rank(self, s):
@@ -215,7 +226,8 @@ class PlainLambda(PlainBackward):
         alpha = max(alpha, 1 / self.visits[s2])
         lam = self.lam[s] if self.P[s].any() or len(self.order[s]) else 0.0
         one = np.zeros(self.S * self.A)
-        one[s * self.A + a] = 1 - lam
+        led = [s * self.A + a] if a is not None else range(s * self.A, (s + 1) * self.A)
+        one[led] = (1 - lam) / len(led)
         P, W, D = self.P[s].copy(), self.W[s].copy(), self.D[s].copy()
         for table, target in (
             (self.P, one + lam * P),
@@ -223,14 +235,14 @@ class PlainLambda(PlainBackward):
             (self.D, one * gamma + lam * gamma * D),
         ):
             table[s2] += alpha * (target - table[s2])
-        for pair in [*self.order[s], s * self.A + a]:
+        for pair in [*(self.order[s] if lam > 0 else []), *(led if lam < 1 else [])]:
             if not self.seen[s2, pair]:
                 self.seen[s2, pair] = True
                 self.order[s2].append(pair)
 
     def observe(self, rates, s, a, r, s2, ends, first):
         if first and self.ended is not None:
-            self.bootstrap(self.ended, 0, 0.0, 0.0, s, rates[ALPHA_MODEL])
+            self.bootstrap(self.ended, None, 0.0, 0.0, s, rates[ALPHA_MODEL])
         self.ended = s2 if ends else None
         gamma = 0.0 if ends else self.discount
         self.bootstrap(s, a, r, gamma, s2, rates[ALPHA_MODEL])

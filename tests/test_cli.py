@@ -5,6 +5,7 @@ import sys
 import pytest
 
 import backcast as bc
+from backcast.kinds import KINDS
 
 
 def backcast(*arguments):
@@ -41,7 +42,10 @@ def test_help_imports_nothing_heavy():
 @pytest.mark.slow
 def test_bench_measures_every_kind_next_to_its_twin():
     rows = json.loads(backcast("bench", "--quick", "--json").stdout)
-    assert {row["section"] for row in rows} == {"kinds", "growth", "cores", "first result"}
+    assert {row["section"] for row in rows} == {"kinds", "value updates", "growth", "cores", "first result"}
+    updates = [row for row in rows if row["section"] == "value updates"]
+    assert {row["agent"].partition(",")[0] for row in updates} == set(KINDS)
+    assert all(row["nanoseconds_per_update"] > 0 and row["updates_per_step"] > 0 for row in updates)
     measured = {row["agent"] for row in rows if row["section"] == "kinds"}
     assert measured == {"td", "q", "forward", "backward", "true-forward", "true-backward"}
     assert all(row["steps_per_second"] > 0 and row["dense_numpy"] > 0 for row in rows if row["section"] == "kinds")

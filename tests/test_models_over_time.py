@@ -440,6 +440,70 @@ def test_sampled_and_expected_planning_agree_in_the_mean():
         np.testing.assert_allclose(changes[1], changes[0], atol=0.03)
 
 
+def test_conditioned_rows_forget_as_joint_ones_do():
+    joint, conditioned = (
+        bc.run(bc.worlds.maze(), bc.agent("backward", model="counts", conditioned=c, forget=0.1), 30, 1)
+        for c in (False, True)
+    )
+    np.testing.assert_allclose(conditioned.values, joint.values, atol=1e-10)
+    np.testing.assert_allclose(conditioned.models[0].joint, joint.models[0].joint, atol=1e-10)
+
+
+@pytest.mark.parametrize("options", [{"horizon": 2}, {"option": bc.Option(1.0, 0.5)}, {"lam": 0.5}, {}])
+def test_forward_models_forget(options):
+    world = bc.worlds.maze(slip=0.3)
+    kept, forgetful = (
+        bc.run(world, bc.agent("forward", model="counts", forget=f, **options), 30, 1).values for f in (None, 0.5)
+    )
+    assert np.abs(kept - forgetful).max() > 1e-3
+
+
+def test_planning_in_depth_does_not_go_on_from_what_was_never_seen():
+    """0 → 1 → 2 (ends, reward 1), and 3, never visited, ends too: a softmax may draw it, but does not plan on from it."""
+    line = np.zeros((4, 1, 4))
+    line[0, 0, 1] = line[1, 0, 2] = line[2, 0, 2] = line[3, 0, 3] = 1
+    reward = np.zeros((4, 4))
+    reward[1, 2] = 1.0
+    world = bc.worlds.from_mdp(bc.FiniteMDP(line, reward, 1.0, [1, 0, 0, 0], [0, 0, 1, 1]))
+    values = bc.run(world, bc.agent("backward", sample=4, depth=4, alpha=0.3), 3000, 20).values
+    np.testing.assert_allclose(values[:, :2].mean(axis=0), [1, 1], atol=0.05)
+
+
+def test_one_number_of_steps_is_a_mixture_of_one():
+    for world in (bc.worlds.chain((6, 5, 4, 3), seed=0), bc.worlds.maze()):
+        for model in ("softmax", "counts"):
+            one, mixed = (
+                bc.run(world, bc.agent("backward", model=model, **span), 30, 2).values
+                for span in ({"horizon": 3}, {"weights": (0.0, 0.0, 1.0)})
+            )
+            np.testing.assert_array_equal(one, mixed)
+
+
+def test_lambda_zero_is_the_model_over_one_step():
+    """Learned by TD or along the way, with no place for what has no weight."""
+    world = bc.worlds.maze()
+    by_td, by_mc = (
+        bc.run(world, bc.agent("backward", lam=0.0, lam_by=by, model=model, alpha_model=0.01), 50, 1)
+        for by, model in (("td", None), ("mc", "counts"))
+    )
+    ends = int(world.mdp.terminal.sum()) * 4
+    assert (by_td.models[0].model.rows.used <= by_mc.models[0].model.rows.used + ends).all()
+
+
+def test_unlikely_ways_do_not_break_the_arithmetic():
+    """Importance weights of long ways are products of many small numbers."""
+    transition = np.zeros((12, 2, 12))
+    for s in range(10):
+        transition[s, 0, (s + 1) % 10] = transition[s, 1, 10] = 1
+    transition[10, :, 11] = transition[11, :, 0] = 1
+    reward = np.zeros_like(transition)
+    reward[:10, 0] = 0.1
+    world = bc.worlds.from_mdp(bc.FiniteMDP(transition, reward, 0.9, np.eye(12)[0]), max_steps=5000)
+    option = bc.Option([0.0005] * 12, policy=np.full((12, 2), 0.5))
+    agent = bc.agent("backward", model="counts", option=option, epsilon=0.002, schedule="constant")
+    assert np.isfinite(bc.run(world, agent, 2, 6).values).all()
+
+
 def test_models_without_enough_room_are_refused():
     with pytest.raises(bc.InputError, match=r"would connect up to .* pairs of states.*smaller horizon"):
         bc.run(bc.worlds.chain((4000, 1500)), bc.agent("backward", lam=0.5), 1, 1)
@@ -462,6 +526,11 @@ REFUSALS = [
     ({"horizn": 2}, "no setting 'horizn'; 'backward' takes .*did you mean 'horizon'"),
     ({"variant": "moore-atkeson"}, "variant: 'moore-atkeson' given, but 'backward' takes"),
     ({"option": 3}, r"option: 3 given, expected backcast.Option"),
+    ({"option": {"init": 1}}, r"option: .* given, expected backcast.Option"),
+    ({"option": bc.Option(1.0, 0.5), "model": "softmax"}, "option: with a termination some ways lead to no initiation"),
+    ({"model": np.arange(2)}, r"model: .* given, expected one of softmax"),
+    ({"depth": 6}, "depth: 6 levels of all predecessors are exponentially many"),
+    ({"horizon": 2000}, "horizon: 2000 given, expected at most 1,000"),
 ]
 
 

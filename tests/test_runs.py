@@ -358,6 +358,52 @@ def test_settings_are_part_of_the_name_and_can_be_read():
     assert bc.agent("backward", conditioned=True).name == "backward,conditioned=true"
 
 
+def assert_nothing_beyond_its_room(part):
+    """All rows within a model have as many places as they use."""
+    part = getattr(part, "model", part)
+    if hasattr(part, "offset"):
+        assert (part.used <= np.diff(part.offset)).all()
+    for field in getattr(part, "_fields", vars(part) if hasattr(part, "__dict__") else ()):
+        if hasattr(getattr(part, field), "_fields") or field in ("forward", "backward"):
+            assert_nothing_beyond_its_room(getattr(part, field))
+
+
+def test_a_wrapper_may_change_what_follows():
+    """A world behind a wrapper is not trusted to know the graph: rows grow."""
+    from gymnasium.wrappers import StickyAction
+
+    from backcast.worlds.envs import TableEnv
+
+    for kind, settings in (("backward", {}), ("backward", {"conditioned": True}), ("forward", {})):
+        env = StickyAction(TableEnv(bc.worlds.maze()), 0.3)
+        runs = bc.train(env, bc.agent(kind, epsilon=1.0, **settings), 20, 0, max_steps=500)
+        assert_nothing_beyond_its_room(runs.models[0])
+
+
+def test_counted_starts_of_an_unknown_world_have_room():
+    """Several ends lead to several starts: rows of starts grow, too, and sum to 1."""
+    import gymnasium
+
+    class Fork(gymnasium.Env):
+        observation_space, action_space = gymnasium.spaces.Discrete(6), gymnasium.spaces.Discrete(2)
+
+        def reset(self, seed=None, options=None):
+            super().reset(seed=seed)
+            self.s = int(self.np_random.integers(2))
+            return self.s, {}
+
+        def step(self, a):
+            if self.s < 2:
+                self.s = 2
+                return 2, 0.0, False, False, {}
+            self.s = 3 + int(self.np_random.integers(3))
+            return self.s, 1.0, True, False, {}
+
+    for settings in ({"model": "counts"}, {"conditioned": True}):
+        model = bc.train(Fork(), bc.agent("backward", **settings), 300, 0).models[0]
+        np.testing.assert_allclose(model.states[:2].sum(axis=1), 1)
+
+
 def test_stepwise_agents_with_rows_that_grow_learn_what_others_do():
     """Where the graph is not known, rows of every kind of model grow; the numbers do not change."""
     import gymnasium
@@ -373,8 +419,11 @@ def test_stepwise_agents_with_rows_that_grow_learn_what_others_do():
     ):
         agent = bc.agent(kind, alpha=0.5, **settings)
         env = gymnasium.make("FrozenLake-v1")
+        cliff = bc.train(gymnasium.make("CliffWalking-v1"), agent, 12, 0, max_steps=300)
+        assert_nothing_beyond_its_room(cliff.models[0])
         known = bc.run(bc.worlds.from_gymnasium(env, discount=0.99), agent, 40, [3], max_steps=100)
         unknown = bc.train(gymnasium.make("FrozenLake-v1"), agent, 40, 3, max_steps=100)
         assert unknown.updates.total[0] > 0
+        assert_nothing_beyond_its_room(unknown.models[0])
         assert np.isfinite(unknown.values).all()
         assert known.values.shape == unknown.values.shape

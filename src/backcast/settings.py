@@ -10,11 +10,12 @@ from backcast.errors import InputError, nearest
 from backcast.options import Option
 
 Settings = tuple[tuple[str, Any], ...]
+_DEEPEST = 5
 
 
 def _one_of(*allowed: str) -> Callable[[str, Any], Any]:
     def check(name: str, given: Any) -> str:
-        if given not in allowed:
+        if not isinstance(given, str) or given not in allowed:
             raise InputError(f"{name}: {given!r} given, expected one of {', '.join(allowed)}{nearest(given, allowed)}")
         return str(given)
 
@@ -23,6 +24,15 @@ def _one_of(*allowed: str) -> Callable[[str, Any], Any]:
 
 def _whole(name: str, given: Any) -> int:
     return as_whole(name, given, 1)
+
+
+def _at_most(most: int) -> Callable[[str, Any], Any]:
+    def check(name: str, given: Any) -> int:
+        if _whole(name, given) > most:
+            raise InputError(f"{name}: {given} given, expected at most {most:,}")
+        return int(given)
+
+    return check
 
 
 def _switch(name: str, given: Any) -> bool:
@@ -59,7 +69,7 @@ def _weights(name: str, given: Any) -> tuple[float, ...]:
 
 
 def _option(name: str, given: Any) -> Option:
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping) and "initiation" in given and set(given) <= {"initiation", "termination", "policy"}:
         return Option(**given)
     if not isinstance(given, Option):
         raise InputError(f"{name}: {given!r} given, expected backcast.Option(initiation=…, termination=…, policy=…)")
@@ -68,7 +78,7 @@ def _option(name: str, given: Any) -> Option:
 
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "model": _one_of("softmax", "counts", "true"),
-    "horizon": _whole,
+    "horizon": _at_most(1000),
     "weights": _weights,
     "lam": _lam,
     "lam_by": _one_of("mc", "td"),
@@ -122,7 +132,13 @@ def _refuse_what_makes_no_sense(kind: str, chosen: dict[str, Any]) -> None:
         ),
         "lam_by: there is nothing to learn about the true model; leave lam_by out": by_td and model == "true",
         "conditioned: a softmax for each action leaves to the pairs never seen a different probability for each, which"
-        " no single map of the table can apply; use model='counts'": "conditioned" in chosen and model == "softmax",
+        " no single map of the table can apply; use model='counts'": (
+            chosen.get("conditioned", False) and model == "softmax"
+        ),
+        "option: with a termination some ways lead to no initiation, and a softmax cannot say 'none of them'; use"
+        " model='counts'": model == "softmax" and getattr(chosen.get("option"), "termination", None) is not None,
+        f"depth: {chosen.get('depth')} levels of all predecessors are exponentially many; add sample or top, or at most"
+        f" {_DEEPEST} levels": chosen.get("depth", 1) > _DEEPEST and not {"sample", "top"} & set(chosen),
         "conditioned: rows learned by TD are joint; use lam_by='mc'": chosen.get("conditioned", False) and by_td,
         "conditioned: the true model is for prediction, where there is one action": (
             chosen.get("conditioned", False) and model == "true"

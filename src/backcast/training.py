@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium
 from gymnasium.spaces import Discrete
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
 
 from backcast.agents import Agent
 from backcast.arrays import as_fraction, as_whole
@@ -69,7 +70,8 @@ class Stepwise:
         """Rows have room for what the world's graph allows; where the graph is unknown they grow."""
         if self._knows_the_graph:
             return
-        rows = s2, s * self.parts.values.n_actions + a
+        n_actions = self.parts.values.n_actions
+        rows = s, s2, s * n_actions + a, s2 * n_actions + a  # whatever rows are conditioned on
         model = _with_room(self.parts.model, rows, {})
         if model is not self.parts.model:
             self.parts = self.parts._replace(model=model)
@@ -163,12 +165,22 @@ def _world_of(env: Any, agent: Agent, discount: float) -> World | None:
 
     A wrapper may change what states and actions mean: a table is used only if the numbers of both fit.
     """
-    own = isinstance(getattr(env.unwrapped, "world", None), World)
-    if not own and not (agent.knows_the_truth and hasattr(env.unwrapped, "P")):
+    own = isinstance(getattr(env.unwrapped, "world", None), World) and _is_bare(env)
+    has_table = hasattr(env.unwrapped, "P") or hasattr(env.unwrapped, "world")
+    if not own and not (agent.knows_the_truth and has_table):
         return None
     world = from_gymnasium(env, discount)
     sizes = getattr(env.observation_space, "n", None), getattr(env.action_space, "n", None)
     return world if sizes == (world.n_states, world.n_actions) else None
+
+
+def _is_bare(env: Any) -> bool:
+    """Whether no wrapper could change what follows a step: rows have room for what the world's graph allows."""
+    while env is not env.unwrapped:
+        if not isinstance(env, (OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit)):
+            return False
+        env = env.env
+    return True
 
 
 def _setup(env: Any, world: World | None, discount: float) -> Setup:

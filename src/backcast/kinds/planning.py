@@ -105,7 +105,7 @@ def both(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
 def forward_planner(setup: Setup, agent: "Agent") -> ForwardPlanner:
     """Expected updates over all or the most probable successors, or sampled ones."""
     samples = agent.get("sample")
-    how: Any = AllSuccessors(agent.get("top", 0)) if samples is None else SampledSuccessors(samples, setup.stream())
+    how: Any = AllSuccessors(agent.get("top", 0)) if samples is None else SampledSuccessors(samples, setup.stream(2))
     return ForwardPlanner(agent.plans_from_current, not agent.learn, how)
 
 
@@ -186,7 +186,8 @@ def backward_model(setup: Setup, agent: "Agent") -> Any:
 def _kind_of_model(agent: "Agent") -> str:
     if agent.knows_the_truth:
         return "true"
-    return str(agent.get("model", "counts" if agent.get("conditioned") else "softmax"))
+    ends = getattr(agent.get("option"), "termination", None) is not None
+    return str(agent.get("model", "counts" if agent.get("conditioned") or ends else "softmax"))
 
 
 def _lambda_by_td(setup: Setup, agent: "Agent", forward: bool) -> LambdaModel:
@@ -220,7 +221,7 @@ def _extended(setup: Setup, agent: "Agent", forward: bool) -> ExtendedModel:
         np.ones(n) if ends is None else per_state("option.termination", ends, n),
         empty_past(_length(agent)),
         _stop(setup, agent),
-        setup.discount ** agent.get("horizon", 1),
+        _usual_discount(setup, agent),
         _follow(setup, agent),
         agent.get("forget", 0.0),
         setup.n_actions,
@@ -246,6 +247,17 @@ def _span(agent: "Agent") -> tuple[str, Any]:
 def _length(agent: "Agent") -> int:
     name, value = _span(agent)
     return {"horizon": value, "weights": len(value) if name == "weights" else 0}.get(name, _LONGEST)
+
+
+def _usual_discount(setup: Setup, agent: "Agent") -> float:
+    """What a softmax takes for the discount between pairs never observed: γⁿ in the mean over n, if n has a mean."""
+    name, value = _span(agent)
+    gamma = setup.discount
+    if name == "lam" and np.ndim(value) == 0:
+        return float(gamma * (1 - value) / (1 - value * gamma))
+    weights = {"horizon": lambda: np.arange(1, value + 1) == value, "weights": lambda: value}
+    each = np.asarray(weights.get(name, lambda: (1.0,))(), dtype=np.float64)
+    return float(each @ gamma ** np.arange(1, len(each) + 1))
 
 
 def _stop(setup: Setup, agent: "Agent") -> Stop:

@@ -41,7 +41,7 @@ class Setup:
     max_steps: int | None = None
 
     def stream(self, purpose: int = 0) -> Stream:
-        """Random numbers, 0 for planning and 1 for models: other streams than those of the world and of the actions."""
+        """Random numbers apart from those of the world and of actions: 0 planning, 1 models, 2 planning forward."""
         return imagination(self.seed, purpose)
 
     @property

@@ -60,6 +60,8 @@ class CountRows(NamedTuple):
         for k in range(first, first + self.used[row]):
             self.weight[k] *= 1.0 - rate
         self.total[row] *= 1.0 - rate
+        if self.total[row] > 0.0:
+            self.share[row] = 1.0 / self.total[row]
 
     def rate(self, place: int, alpha: float, mass: float) -> float:
         """The step size with which what is kept beside an outcome becomes a mean."""

@@ -16,6 +16,8 @@ from backcast.models.rows import connect
 from backcast.randomness import uniform
 from backcast.values import Values
 
+_NEGLIGIBLE = 1e-12  # what so unlikely a way counts is lost in rounding, and its inverse is no number to plan with
+
 
 @part
 class ExtendedModel(NamedTuple):
@@ -107,11 +109,13 @@ class ExtendedModel(NamedTuple):
 def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
     """Look back from s once, and observe what is found there."""
     way = look_back(model.past, model.stop, model.n_actions)
-    if way.found < 0 or way.ratio == 0.0:
+    if way.found < 0 or way.ratio < _NEGLIGIBLE:
         return
     starts = way.found == 1 and way.origin >= 0
     if model.forward:
         if starts:
+            if model.forgets > 0.0:
+                model.rows.forget(way.origin, model.forgets)
             connect(model.rows, way.origin, s, way.reward, way.discount, alpha, way.ratio)
         return
     if model.forgets > 0.0:
@@ -149,10 +153,12 @@ def terminate(model: ExtendedModel, s: int, ends: bool, alpha: float) -> None:
         discount *= past.discount[at]
         x = pair // model.n_actions
         mass = ratio * stop.stop[x]
-        if mass > 0.0:
+        if mass > _NEGLIGIBLE:
+            if model.forgets > 0.0:
+                model.rows.forget(pair, model.forgets)
             connect(model.rows, pair, s, reward, discount, alpha, mass)
         ratio *= past.ratio[at]  # the row is conditioned on its own action
-        if ratio == 0.0 or uniform(stop.stream) < model.weight[x]:
+        if ratio < _NEGLIGIBLE or uniform(stop.stream) < model.weight[x]:
             return
 
 

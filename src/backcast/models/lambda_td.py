@@ -57,6 +57,8 @@ class Mixtures(NamedTuple):
 
     def add(self, row: int, key: int, weight: float, reward: float, carried: float) -> None:
         """Add to all three quantities of an outcome."""
+        if weight == 0.0:
+            return
         place = self.place_of(row, key)
         self.weight[place] += weight
         self.reward[place] += reward
@@ -108,7 +110,7 @@ class LambdaModel(NamedTuple):
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Learn from the step, and from the restart before it."""
         if step.first and self.ended[0] >= 0:
-            bootstrap(self, self.ended[0], 0, 0.0, 0.0, step.s, rates[ALPHA_MODEL])
+            bootstrap(self, self.ended[0], -1, 0.0, 0.0, step.s, rates[ALPHA_MODEL])
         bootstrap(self, step.s, step.a, step.r, 0.0 if step.ends else discount, step.s2, rates[ALPHA_MODEL])
         self.ended[0] = step.s2 if step.ends else -1
 
@@ -153,13 +155,12 @@ class LambdaModel(NamedTuple):
 
 @kernel
 def bootstrap(model: LambdaModel, s: int, a: int, r: float, discount: float, s2: int, alpha: float) -> None:
-    """Move one row towards a mixture of one step and of the other row, after s, a led to s2.
+    """Move one row towards a mixture of one step and of the other row, after s, a led to s2 (a = −1: a restart).
 
     The step size is α, but at first as large as it takes to make the row a mean: 1 / visits.
     """
     rows = model.rows
     row, other = (s, s2) if model.forward else (s2, s)
-    key = s2 if model.forward else s * model.n_actions + a
     rows.visits[row] += 1.0
     alpha = max(alpha, 1.0 / rows.visits[row])
     # a λ where there is nothing to bootstrap from would lose what it should weigh
@@ -184,4 +185,10 @@ def bootstrap(model: LambdaModel, s: int, a: int, r: float, discount: float, s2:
         else:
             rows.add(row, rows.key[k], step * weight, step * earned, step * discount * carried)
     step = alpha * (1.0 - lam)
-    rows.add(row, key, step, step * r, step * discount)
+    if model.forward:
+        rows.add(row, s2, step, step * r, step * discount)
+    elif a >= 0:
+        rows.add(row, s * model.n_actions + a, step, step * r, step * discount)
+    else:
+        for pair in range(s * model.n_actions, (s + 1) * model.n_actions):  # no action led from the end: all of them
+            rows.add(row, pair, step / model.n_actions, 0.0, 0.0)

@@ -100,14 +100,18 @@ class LearnedBackward:
         """E[reward on the way; S̃ = s̃ | s], (S, S) [s, s̃]."""
         if isinstance(self.model, BackwardModel) and not self.model.by_pair:
             return self.states * self.model.state_reward[:, None]
-        return self._spread("reward").sum(axis=2)
+        return self._unless_unknown(self._spread("reward").sum(axis=2))
 
     @property
     def discounted(self) -> Vector:
         """E[discount on the way; S̃ = s̃ | s], (S, S) [s, s̃]; of a model that knows how far it looks."""
         if isinstance(self.model, BackwardModel):
             raise InputError("discounted: the paper's one-step model keeps no discounts; they are γ, or 0 at an end")
-        return self._spread("carried").sum(axis=2)
+        return self._unless_unknown(self._spread("carried").sum(axis=2))
+
+    def _unless_unknown(self, rows: Vector) -> Vector:
+        """NaN in rows of states that were never arrived at, as in `states`."""
+        return np.where(np.isnan(self.states), np.nan, rows)
 
     @property
     def _is_conditioned(self) -> bool:
@@ -185,7 +189,7 @@ class LearnedForward:
     def ends(self) -> Any:
         """Whether a state is taken to end the episode, (S,)."""
         if not isinstance(self.model, ForwardModel):
-            raise InputError("ends: a model over several steps knows discounts instead of ends; see discounted")
+            raise InputError("ends: this model keeps discounts instead, which are 0 where a step ends; see discounted")
         return self.model.goes_on <= 0
 
     def _spread(self, name: str) -> Vector:

@@ -94,7 +94,11 @@ class Stop(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way from its origin s̃, ã to the present; found = 1, broken off = 0, or longer than what is remembered = −1."""
+    """A way from its origin s̃, ã to the present; found = 1, broken off = 0, or too short to count = −1.
+
+    A number of steps that reaches back beyond what is remembered does not count. Where states decide, the way is broken
+    off there: that no more is known says nothing about the states that were passed.
+    """
 
     found: int
     origin: int
@@ -129,4 +133,4 @@ def look_back(past: Past, stop: Stop, n_actions: int) -> Way:
             return Way(1, pair, reward, discount, ratio)
         if not goes_on:
             return Way(0, 0, 0.0, 0.0, ratio)
-    return Way(-1, 0, 0.0, 0.0, 1.0)
+    return Way(-1 if horizon > 0 else 0, 0, 0.0, 0.0, ratio)

@@ -9,6 +9,8 @@ from backcast.planners.backward import correct_all
 from backcast.randomness import Stream, uniform
 from backcast.values import Values
 
+NOTHING, UNSEEN = -1, -2
+
 
 @part
 class SampledPredecessors(NamedTuple):
@@ -28,18 +30,19 @@ class SampledPredecessors(NamedTuple):
             later, carried = s, discount
             for _ in range(self.depth):
                 pair = correct_one(model, values, later, carried, alpha, self.stream)
+                updates += 1 if pair != NOTHING else 0
                 if pair < 0:
                     break
-                updates += 1
                 later, carried = pair // values.n_actions, onward
         return updates
 
 
 @kernel
 def correct_one(model: Any, values: Values, s: int, discount: float, alpha: float, stream: Stream) -> int:
-    """Draw s̃, ã ~ P←(s) and update q(s̃, ã) with step size α; the pair, or −1 where nothing leads to s.
+    """Draw s̃, ã ~ P←(s) and update q(s̃, ã) with step size α; the pair, `NOTHING` where nothing leads to s.
 
-    The row's probabilities may leave something over (a restart, the end of an option): then nothing is drawn.
+    The row's probabilities may leave something over (a restart, the end of an option): then nothing is drawn. Of a pair
+    that was never observed it is not even known whether it goes on: `UNSEEN`, and nobody plans on from there.
     """
     rows = model.rows
     best = values.best(s)
@@ -58,8 +61,8 @@ def correct_one(model: Any, values: Values, s: int, discount: float, alpha: floa
         if rows.unobserved(row) > 0:
             pair = draw_unobserved(rows, first, last, stream)
             values.move(pair, base, alpha)
-            return pair
-    return -1
+            return UNSEEN
+    return NOTHING
 
 
 @part
