@@ -459,7 +459,7 @@ def test_forward_models_forget(options):
 
 
 def test_planning_in_depth_does_not_go_on_from_what_was_never_seen():
-    """0 → 1 → 2 (ends, reward 1), and 3, never visited, ends too: a softmax may draw it, but does not plan on from it."""
+    """0 → 1 → 2 (ends, reward 1), and 3, never visited, ends too: a softmax may draw it, and must stop there."""
     line = np.zeros((4, 1, 4))
     line[0, 0, 1] = line[1, 0, 2] = line[2, 0, 2] = line[3, 0, 3] = 1
     reward = np.zeros((4, 4))

@@ -62,9 +62,15 @@ class Agent:
         return self.kind.startswith("true-") or self.get("model") == "true"
 
     @property
+    def span(self) -> tuple[str, Any]:
+        """Which setting says how far its model looks, and its value: `horizon`, 1 if nothing else is said."""
+        given = ((name, self.get(name)) for name in ("weights", "lam", "option") if self.get(name) is not None)
+        return next(given, ("horizon", self.get("horizon", 1)))
+
+    @property
     def looks_far(self) -> bool:
         """Whether its model spans several steps."""
-        return self.get("horizon", 1) > 1 or any(self.get(span) is not None for span in ("weights", "lam", "option"))
+        return self.span != ("horizon", 1)
 
     @property
     def plans_from_current(self) -> bool:

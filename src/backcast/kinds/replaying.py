@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from backcast.kinds.planning import forward_model
+from backcast.kinds.modelling import forward_model
 from backcast.kinds.registry import Setup, register
 from backcast.planners.dyna import Dyna, DynaPlus, no_pairs
 from backcast.planners.replay import Replay, empty_memory, empty_prioritized_memory
