@@ -118,52 +118,65 @@ def _what(kind: str, takes: tuple[str, ...]) -> str:
 
 
 def _refuse_what_makes_no_sense(kind: str, chosen: dict[str, Any]) -> None:
-    backward = kind.endswith("backward")
-    model = "true" if kind.startswith("true-") else chosen.get("model")
-    spans = [name for name in ("horizon", "weights", "lam", "option") if name in chosen]
-    by_td = chosen.get("lam_by") == "td"
-    reasons = {
-        f"{' and '.join(spans)}: each of them says how far the model looks; give one": len(spans) > 1,
-        "lam_by: it says how a λ-model is learned; give lam as well": "lam_by" in chosen
-        and "lam" not in chosen
-        and kind.endswith(("backward", "forward")),
-        "lam_by: 'td' moves probabilities towards each other, which the logits of a softmax are not; leave model out": (
-            by_td and model == "softmax"
-        ),
-        "lam_by: there is nothing to learn about the true model; leave lam_by out": by_td and model == "true",
-        "conditioned: a softmax for each action leaves to the pairs never seen a different probability for each, which"
-        " no single map of the table can apply; use model='counts'": (
-            chosen.get("conditioned", False) and model == "softmax"
-        ),
-        "option: with a termination some ways lead to no initiation, and a softmax cannot say 'none of them'; use"
-        " model='counts'": model == "softmax" and getattr(chosen.get("option"), "termination", None) is not None,
-        f"depth: {chosen.get('depth')} levels of all predecessors are exponentially many; add sample or top, or at most"
-        f" {_DEEPEST} levels": chosen.get("depth", 1) > _DEEPEST and not {"sample", "top"} & set(chosen),
-        "conditioned: rows learned by TD are joint; use lam_by='mc'": chosen.get("conditioned", False) and by_td,
-        "conditioned: the true model is for prediction, where there is one action": (
-            chosen.get("conditioned", False) and model == "true"
-        ),
-        "model: a softmax backward step moves every state, and forward planning would have to sum over all of them"
-        " anew; for both at once use 'counts'": kind == "both" and model == "softmax",
-        "sample and top: one draws from the whole row, the other cuts it off; give one": {"sample", "top"}
-        <= set(chosen),
-        "forget: a true model has nothing to forget": "forget" in chosen and model == "true",
-        "forget: rows learned by TD forget with the step size alpha_model": "forget" in chosen and by_td,
-        "importance: a true model is not learned": chosen.get("importance", False) and model == "true",
-        "importance: rows learned by TD are not weighted; use lam_by='mc'": chosen.get("importance", False) and by_td,
-        "importance and option: the option says which policy is meant; leave importance out": (
-            chosen.get("importance", False) and "option" in chosen
-        ),
-        "lam: one for each state belongs to the predecessor at which looking back stops; looking forward give one": (
-            not backward and kind.endswith("forward") and isinstance(chosen.get("lam"), tuple)
-        ),
-        "lam: 1 everywhere never stops": kind.endswith(("backward", "forward"))
-        and "lam" in chosen
-        and bool(np.all(np.asarray(chosen["lam"]) == 1)),
-    }
-    for reason, applies in reasons.items():
+    for applies, reason in _reasons(kind, chosen):
         if applies:
             raise InputError(reason)
+
+
+def _reasons(kind: str, chosen: dict[str, Any]) -> list[tuple[bool, str]]:
+    """What cannot be together, and why; of every pair whether it is the case."""
+    forward, plans = kind.endswith("forward"), kind.endswith(("forward", "backward"))
+    model = "true" if kind.startswith("true-") else chosen.get("model")
+    softmax, true, by_td = model == "softmax", model == "true", chosen.get("lam_by") == "td"
+    spans = [name for name in ("horizon", "weights", "lam", "option") if name in chosen]
+    lam, depth, ends = chosen.get("lam"), chosen.get("depth", 1), getattr(chosen.get("option"), "termination", None)
+    conditioned, importance = chosen.get("conditioned", False), chosen.get("importance", False)
+    sample, top, forget = (name in chosen for name in ("sample", "top", "forget"))
+    return [
+        (len(spans) > 1, f"{' and '.join(spans)}: each of them says how far the model looks; give one"),
+        (plans and "lam_by" in chosen and lam is None, "lam_by: it says how a λ-model is learned; give lam as well"),
+        (
+            by_td and softmax,
+            "lam_by: 'td' moves probabilities towards each other, not the logits of a softmax; leave model out",
+        ),
+        (by_td and true, "lam_by: there is nothing to learn about the true model; leave lam_by out"),
+        (
+            forward and isinstance(lam, tuple),
+            "lam: one for each state belongs to the predecessor at which looking back stops; looking forward give one",
+        ),
+        (plans and lam is not None and bool(np.all(np.asarray(lam) == 1)), "lam: 1 everywhere never stops"),
+        (
+            conditioned and softmax,
+            "conditioned: a softmax for each action leaves to the pairs never seen a different probability for each,"
+            " which no single map of the table can apply; use model='counts'",
+        ),
+        (conditioned and by_td, "conditioned: rows learned by TD are joint; use lam_by='mc'"),
+        (conditioned and true, "conditioned: the true model is for prediction, where there is one action"),
+        (
+            ends is not None and softmax,
+            "option: with a termination some ways lead to no initiation, and a softmax cannot say 'none of them';"
+            " use model='counts'",
+        ),
+        (
+            kind == "both" and softmax,
+            "model: a softmax backward step moves every state, and forward planning would have to sum over all of them"
+            " anew; for both at once use 'counts'",
+        ),
+        (sample and top, "sample and top: one draws from the whole row, the other cuts it off; give one"),
+        (
+            depth > _DEEPEST and not (sample or top),
+            f"depth: {depth} levels of all predecessors are exponentially many; add sample or top, or at most"
+            f" {_DEEPEST} levels",
+        ),
+        (forget and true, "forget: a true model has nothing to forget"),
+        (forget and by_td, "forget: rows learned by TD forget with the step size alpha_model"),
+        (importance and true, "importance: a true model is not learned"),
+        (importance and by_td, "importance: rows learned by TD are not weighted; use lam_by='mc'"),
+        (
+            importance and "option" in chosen,
+            "importance and option: the option says which policy is meant; leave importance out",
+        ),
+    ]
 
 
 def describe(settings: Settings) -> str:
