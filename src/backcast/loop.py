@@ -149,7 +149,7 @@ def run_episodes(
         if not ends:
             begin(agent, rates, s)
         while not ends and steps < max_steps:
-            if steps & 1023 == 0 and raised(stop) != 0:
+            if steps & 15 == 0 and raised(stop) != 0:
                 return episode
             a = act(agent.values, s, rates[EPSILON], agent_stream)
             outcome = table.draw_outcome(s, a, uniform(world_stream))
