@@ -34,3 +34,15 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_every_kind_and_setting_is_described():
+    """`backcast list` has a line and a reference for each kind, docs/agents.md a word on each kind and setting."""
+    from backcast.kinds import KINDS
+    from backcast.settings import CHECKS
+
+    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    own = {name: kind for name, kind in KINDS.items() if kind.build.__module__.startswith("backcast.")}
+    assert all(kind.summary.endswith(".") and kind.reference for kind in own.values())
+    assert [name for name in own if f"`{name}`" not in page and name not in ("td", "q")] == []
+    assert [name for name in CHECKS if f"`{name}" not in page] == []
