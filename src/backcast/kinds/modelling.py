@@ -6,12 +6,12 @@ import numpy as np
 
 from backcast.arrays import Indices, Vector
 from backcast.errors import InputError
+from backcast.kinds.reach import room_for
 from backcast.kinds.registry import Setup
 from backcast.models import BackwardModel, ExtendedForward, ExtendedModel, ForwardModel, LambdaModel
 from backcast.models.counts import empty_counts
 from backcast.models.lambda_td import empty_mixtures
 from backcast.models.past import GREEDY, NOBODY, Stop, empty_past
-from backcast.models.reach import room_for
 from backcast.models.rows import empty_rows
 from backcast.models.truth import backward_rows, extended_rows, forward_rows
 from backcast.options import option_chances, per_state

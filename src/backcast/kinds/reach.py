@@ -1,5 +1,6 @@
 """How many outcomes a row may ever hold: room is made before a run, for kernels make none."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import sparse
 from backcast.arrays import Indices
 from backcast.errors import InputError
 from backcast.kinds.registry import Setup
+from backcast.worlds.world import World
 
 if TYPE_CHECKING:
     from backcast.agents import Agent
@@ -30,7 +32,7 @@ def room_for(setup: Setup, agent: "Agent", forward: bool) -> tuple[Indices, Indi
     if anything or setup.world is None:
         room, restarts = np.full(rows, width), np.full(n, n if setup.world is None else _ends(setup))
     else:
-        room, restarts = _within(setup, longest, agent.get("weights") is not None, forward)
+        room, restarts = _within(setup.world, longest, agent.get("weights") is not None, forward)
     if room.sum() + restarts.sum() > _MOST_PLACES:
         raise InputError(
             f"agent: {agent.name!r} would connect up to {int(room.sum()):,} pairs of states in this world, more than"
@@ -44,15 +46,14 @@ def _ends(setup: Setup) -> int:
     return int(setup.world.mdp.terminal.sum())
 
 
-def _within(setup: Setup, steps: int, mixed: bool, forward: bool) -> tuple[Indices, Indices]:
+@lru_cache(maxsize=8)  # the seeds of a run share a world, and nobody writes to what is counted
+def _within(world: World, steps: int, mixed: bool, forward: bool) -> tuple[Indices, Indices]:
     """How many pairs are exactly (or, `mixed`, at most) so many steps before each state, restarts included."""
-    world = setup.world
-    assert world is not None
-    terminal, n_actions = world.mdp.terminal, setup.n_actions
+    terminal, n_actions = world.mdp.terminal, world.n_actions
     lives = sparse.diags_array(np.repeat(~terminal, n_actions).astype(np.float64))
     onward = _ones(lives @ world.rows)  # (S·A, S)
     restart = _ones(sparse.csr_array(terminal[:, None]) @ sparse.csr_array((world.mdp.start > 0)[None, :]))
-    some = sparse.csr_array(sparse.kron(sparse.eye_array(setup.n_states), np.ones((1, n_actions)))) @ onward
+    some = sparse.csr_array(sparse.kron(sparse.eye_array(world.n_states), np.ones((1, n_actions)))) @ onward
     chain = _ones(some + restart)
     reached, origin = onward, restart
     pairs, ends = reached, origin
