@@ -335,6 +335,9 @@ def test_learned_option_models_become_the_exact_ones(world, termination):
     model = model_of(world, model="counts", option=bc.Option(initiation, termination))
     true = bc.exact.option_model(world.mdp, world.policy, initiation, termination)
     np.testing.assert_allclose(model.states, true, atol=0.02)
+    np.testing.assert_array_equal(np.asarray(model), model.states)
+    conditioned = model_of(world, conditioned=True, option=bc.Option(initiation, termination))
+    np.testing.assert_allclose(conditioned.states, true, atol=0.02)
 
 
 def test_learned_forward_option_models_become_the_exact_ones(world):

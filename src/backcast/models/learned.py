@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from backcast.arrays import Indices, Vector, as_whole
 from backcast.errors import InputError
@@ -55,7 +56,7 @@ class LearnedBackward:
         for row in range(self.model.first_row(s), self.model.last_row(s)):
             keys, chances, left = predict(rows, row)
             found.append(np.array([self.model.pair(row, key) for key in keys], dtype=np.int64))
-            probability.append(chances * (self.model.factor(row) if self._is_conditioned else 1.0))
+            probability.append(chances * self._share(row))
             each_other = left if rows.width else 0.0
         pairs, chances = np.concatenate(found), np.concatenate(probability)
         order = np.argsort(-chances, kind="stable")
@@ -113,9 +114,15 @@ class LearnedBackward:
         """NaN in rows of states that were never arrived at, as in `states`."""
         return np.where(np.isnan(self.states), np.nan, rows)
 
-    @property
-    def _is_conditioned(self) -> bool:
-        return bool(getattr(self.model, "conditioned", False))
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
+        return np.array(self.states, dtype=dtype, copy=copy)
+
+    def _share(self, row: int) -> float:
+        """What the probabilities of a row are to be multiplied with: π←(ã | s) where it is conditioned on ã."""
+        if not getattr(self.model, "conditioned", False):
+            return 1.0
+        arrivals = self.model.arrivals[row // self.n_actions]
+        return float(self.model.led[row] / arrivals) if arrivals > 0 else 0.0
 
     def _spread(self, name: str) -> Vector:
         """(S, S, A) [s, s̃, ã]: probabilities, or rewards or discounts times probabilities."""
@@ -127,9 +134,10 @@ class LearnedBackward:
                 places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
                 if rows.width and name == "weight":
                     full[s] = each_other
-                factor = self.model.factor(row) if self._is_conditioned else 1.0
                 pairs = np.array([self.model.pair(row, key) for key in keys], dtype=np.int64)
-                full[s, pairs] = factor * getattr(rows, name)[places] * (rows.share[row] if mixed else chances)
+                full[s, pairs] = (
+                    self._share(row) * getattr(rows, name)[places] * (rows.share[row] if mixed else chances)
+                )
         return full.reshape(self.n_states, self.n_states, -1)
 
     def _restarts(self) -> Vector:
