@@ -98,3 +98,20 @@ def simulate(mdp, policy, steps, rng):
             states[t + 1] = pick(cumulative[s, a], uniforms[t, 1])
             rewards[t] = table.reward[s, a, states[t + 1]]
     return states, actions, rewards
+
+
+def random_steps(world, rng, steps, cut):
+    """Transitions s, a, r, s', ends, first under random actions; a step cuts its episode off with probability `cut`."""
+    table, s = world.steps_table, -1
+    for _ in range(steps):
+        if first := s < 0:
+            s = int(table.draw_start(rng.random()))
+        if world.mdp.terminal[s]:
+            s = -1
+            continue
+        a = int(rng.integers(world.n_actions))
+        outcome = table.draw_outcome(s, a, rng.random())
+        s2, r = int(table.next_state[outcome]), float(table.reward[outcome])
+        ends = bool(world.mdp.terminal[s2])
+        yield s, a, r, s2, ends, first
+        s = -1 if ends or rng.random() < cut else s2

@@ -15,7 +15,7 @@ from backcast.loop import begin, observe
 from backcast.models.learned import learned
 from backcast.values import as_array
 from plain_models import PlainBackward, PlainLambda
-from random_worlds import random_mdp, random_policy
+from random_worlds import random_mdp, random_policy, random_steps
 from test_algorithms_by_hand import walk
 
 MODELS = [
@@ -43,23 +43,14 @@ def feed(world, agent, steps, seed):
     """Both, after the same random transitions; some episodes are cut off."""
     setup = Setup(world.n_states, world.n_actions, world.discount, world, seed)
     parts, twin = agent.build(setup), twin_of(agent, setup)
-    rng, table, rates = np.random.default_rng(seed), world.steps_table, np.array([0.5, 0.6, 0.4, 0.3])
-    s, first = -1, True
-    for _ in range(steps):
-        if s < 0:
-            s, first = int(table.draw_start(rng.random())), True
-            if world.mdp.terminal[s]:
-                s = -1
-                continue
+    rates = np.array([0.5, 0.6, 0.4, 0.3])
+    for step in random_steps(world, np.random.default_rng(seed), steps, cut=0.05):
+        s, _, _, _, _, first = step
+        if first:
             begin(parts, rates, s)
             twin.begin(rates, s)
-        a = int(rng.integers(world.n_actions))
-        outcome = table.draw_outcome(s, a, rng.random())
-        s2, r = int(table.next_state[outcome]), float(table.reward[outcome])
-        ends = bool(world.mdp.terminal[s2])
-        observe(parts, rates, s, a, r, s2, ends, first)
-        twin.observe(rates, s, a, r, s2, ends, first)
-        s, first = (-1 if ends or rng.random() < 0.05 else s2), False
+        observe(parts, rates, *step)
+        twin.observe(rates, *step)
     return parts, twin
 
 

@@ -11,7 +11,7 @@ from backcast.loop import begin, observe
 from backcast.models.learned import learned
 from backcast.twin import DenseTwin
 from backcast.values import as_array
-from random_worlds import random_mdp, random_policy
+from random_worlds import random_mdp, random_policy, random_steps
 
 PREDICTION = [
     (kind, frame, learn)
@@ -27,24 +27,15 @@ def feed(world, agent, steps, seed, episodes=40):
     """Both, after the same random transitions; step sizes fall as in a run."""
     setup = Setup(world.n_states, world.n_actions, world.discount, world)
     parts, twin = agent.build(setup), DenseTwin(agent, setup)
-    rng, table, schedule = np.random.default_rng(seed), world.steps_table, agent.rates(episodes)
-    s, first, episode = -1, True, 0
-    for step in range(steps):
-        rates = schedule[episode * episodes // steps if steps > episodes else 0]
-        if s < 0:
-            s, first = int(table.draw_start(rng.random())), True
-            if world.mdp.terminal[s]:
-                s = -1
-                continue
+    schedule = agent.rates(episodes)
+    for number, step in enumerate(random_steps(world, np.random.default_rng(seed), steps, cut=0.001)):
+        s, _, _, _, _, first = step
+        rates = schedule[max(0, number - 1) * episodes // steps if steps > episodes else 0]
+        if first:
             begin(parts, rates, s)
             twin.begin(rates, s)
-        a = int(rng.integers(world.n_actions))
-        outcome = table.draw_outcome(s, a, rng.random())
-        s2, r = int(table.next_state[outcome]), float(table.reward[outcome])
-        ends = bool(world.mdp.terminal[s2])
-        observe(parts, rates, s, a, r, s2, ends, first)
-        twin.observe(rates, s, a, r, s2, ends, first)
-        s, first, episode = (-1 if ends or rng.random() < 0.001 else s2), False, step
+        observe(parts, rates, *step)
+        twin.observe(rates, *step)
     return parts, twin
 
 

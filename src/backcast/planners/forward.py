@@ -60,8 +60,7 @@ class AllSuccessors(NamedTuple):
                     expected = expect_top(model, values, row, discount, self.top)
                 else:
                     expected = expect(model, values, row, discount)
-                old = values.get(s, a)
-                values.put(s, a, old + alpha * (expected - old))
+                values.move(row, expected, alpha)
                 refresh(model, values, s, discount)
                 updates += 1
         return updates
@@ -118,8 +117,7 @@ class SampledSuccessors(NamedTuple):
             row = s * values.n_actions + a
             if model.rows.width > 0 or model.rows.used[row] > 0:
                 target = draw_outlook(model, values, row, discount, self.stream)
-                old = values.get(s, a)
-                values.put(s, a, old + alpha * (target - old))
+                values.move(row, target, alpha)
                 refresh(model, values, s, discount)
                 updates += 1
         return updates
