@@ -54,6 +54,9 @@ class StandIn:
         noisy = falling * rng.uniform(0.8, 1.2, size=(self.seeds, self.episodes))
         return np.ceil(noisy) if metric == "steps" else noisy
 
+    def diverged(self, world, agent):
+        return np.zeros(self.seeds, dtype=np.int64)
+
 
 @functools.cache
 def draw(study, **size):

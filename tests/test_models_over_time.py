@@ -516,7 +516,7 @@ REFUSALS = [
     ({"weights": (0.5, 0.2)}, "weights: .* which sum to 1"),
     ({"horizon": 0}, "horizon: 0 given"),
     ({"forget": 1.0}, r"forget: 1.0 given, expected a rate in \[0, 1\)"),
-    ({"model": "count"}, "model: 'count' given, expected one of softmax, counts, true; did you mean 'counts'"),
+    ({"model": "count"}, "model: .count. given, expected one of softmax, counts, true, .*; did you mean 'counts'"),
     ({"horizn": 2}, "no setting 'horizn'; 'backward' takes .*did you mean 'horizon'"),
     ({"variant": "moore-atkeson"}, "variant: 'moore-atkeson' given, but 'backward' takes"),
     ({"option": 3}, r"option: 3 given, expected backcast.Option"),

@@ -49,6 +49,9 @@ class ByHand:
     def seconds(self, world, agent):
         return 36e-6
 
+    def diverged(self, world, agent):
+        return np.zeros(2, dtype=np.int64)
+
 
 def test_the_episodes_of_a_run_do_not_include_those_that_repeat_its_last():
     assert numbers.episodes_run(ByHand.made).tolist() == [7, 8]

@@ -280,7 +280,7 @@ def test_the_switch_interval_is_what_it_was_after_runs_at_once():
 
 
 def test_train_refuses():
-    with pytest.raises(bc.InputError, match=r"observation space is .*, expected Discrete"):
+    with pytest.raises(bc.InputError, match=r"has a table, and needs numbered states; .*features\.tiles"):
         bc.train(gymnasium.make("CartPole-v1"), bc.agent("q"), 1, 0)
     with pytest.raises(bc.InputError, match="episodes: 0 given"):
         bc.train(gymnasium.make("FrozenLake-v1"), bc.agent("q"), 0, 0)

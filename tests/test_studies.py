@@ -392,6 +392,9 @@ class Stub:
         noise = np.random.default_rng(abs(hash((world, agent))) % 2**32).normal(size=self.seeds) * 0.01
         return (self.level(world, agent) if self.holds else -self.level(world, agent)) + noise
 
+    def diverged(self, world, agent):
+        return np.zeros(self.seeds, dtype=np.int64)
+
     def level(self, world, agent):
         if world.startswith("chain"):
             sizes = [int(size) for size in world.split("-")[1:]]

@@ -29,7 +29,7 @@ _HOMES = {
     "run": "backcast.runs",
     "train": "backcast.training",
 }
-_MODULES = ("exact", "testing", "worlds")
+_MODULES = ("exact", "features", "testing", "worlds")
 
 __all__ = [
     "Agent",
@@ -40,6 +40,7 @@ __all__ = [
     "__version__",
     "agent",
     "exact",
+    "features",
     "load",
     "run",
     "testing",
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from backcast import exact, testing, worlds
+    from backcast import exact, features, testing, worlds
     from backcast.agents import Agent, agent
     from backcast.errors import InputError
     from backcast.mdp import FiniteMDP

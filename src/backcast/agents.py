@@ -1,7 +1,7 @@
 """`backcast.agent`: what an agent is, checked; and how it is put together for a world."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from backcast.arrays import Vector
 from backcast.errors import InputError, nearest
 from backcast.kinds import KINDS, Setup
+from backcast.kinds.linear import linear_values
 from backcast.learners import TD
 from backcast.loop import Parts
 from backcast.settings import Settings, check_settings, describe
@@ -91,13 +92,16 @@ class Agent:
         """The parts of this agent, at work in a world."""
         kind = KINDS[self.kind]
         kind.check(setup, self)
+        values: Any = zeros(setup.n_states, setup.n_actions)
+        if self.get("features") is not None:
+            values = linear_values(setup, self)
+            setup = replace(setup, values=values)
         model, planner, *learner = kind.build(setup, self)
-        table = zeros(setup.n_states, setup.n_actions)
         return Parts(
             model,
             planner,
             learner[0] if learner else TD(self.learn),
-            table,
+            values,
             setup.discount,
             np.zeros(2, dtype=np.int64),
         )
@@ -130,6 +134,10 @@ def agent(
         settings: what the kind takes besides. `backward` and, where it applies, `forward` take:
 
             - model: "softmax" (the paper's, and the usual one), "counts" (maximum likelihood) or "true";
+            - features: from `backcast.features`, or a matrix (S, d), for values that are linear in them (also `td` and
+              `q`). The model is then "expectation" (the usual one), "naive", "likelihood", "planner-aware", "gaussian",
+              "abstract", "meta", "counts" or "true"; model_features are those it is conditioned on, if they are others;
+              learn_by="lms" or "rls" (with a ridge) says how; memory=N bounds the observations remembered in a Box;
             - how far the model looks, one of horizon=n (n steps), weights=(w₁, w₂, …) (a mixture of 1, 2, … steps),
               lam=λ (a number, or one for each state; lam_by="mc" or "td" says how it is learned) and
               option=`backcast.Option`;

@@ -20,10 +20,12 @@ import numpy as np
 
 from backcast.agents import Agent, agent
 from backcast.errors import InputError
+from backcast.features import random_binary
 from backcast.kinds import KINDS, Setup
+from backcast.linear.twin import LinearTwin
 from backcast.runs import one_run, run
 from backcast.twin import DenseTwin
-from backcast.worlds import World, chain, maze
+from backcast.worlds import World, chain, maze, random_walk
 
 _GCC = ("gcc", "-O3", "-march=native", "-ffast-math")
 _GRIDS = (50, 200, 1000)
@@ -63,6 +65,7 @@ def bench(anchors: Path | None = None, quick: bool = False) -> Iterator[Row]:
     repeats = 2 if quick else 5
     yield from kinds_on_the_papers_worlds(repeats)
     yield from value_updates(repeats)
+    yield from linear(repeats)
     if anchors is not None:
         yield from against_c(anchors, repeats)
     yield from growth(_GRIDS[:2] if quick else _GRIDS, repeats)
@@ -99,6 +102,19 @@ def value_updates(repeats: int) -> Iterator[Row]:
                 "updates_per_step": _updates_per_step(world, chosen, episodes),
                 "ratio": speed / speeds[0],
             }
+
+
+def linear(repeats: int) -> Iterator[Row]:
+    """Steps per second of linear agents with 1,000 features, and of a plain NumPy loop fed the same transitions."""
+    world, features = random_walk(), random_binary(d=1000, active=10)
+    kinds: list[tuple[str, dict[str, Any], int]] = [("td", {}, 500)]
+    kinds += [(kind, {"learn_by": how}, 5) for kind in ("forward", "backward") for how in ("lms", "rls")]
+    for kind, settings, episodes in kinds:
+        chosen = agent(kind, features=features, alpha=0.02, **settings)
+        kernel, plain = _take_turns(
+            repeats, partial(_steps_per_second, world, chosen, episodes), partial(_twin_steps_per_second, world, chosen)
+        )
+        yield _row("linear", world=world.name, agent=chosen.name, steps_per_second=kernel, plain_numpy=plain)
 
 
 def against_c(anchors: Path, repeats: int) -> Iterator[Row]:
@@ -241,7 +257,8 @@ def _long_run(world: World, chosen: Agent) -> float:
 
 def _twin_steps_per_second(world: World, chosen: Agent) -> float:
     """The dense twin, fed with random transitions of the world; drawing them is not timed."""
-    twin = DenseTwin(chosen, Setup(world.n_states, world.n_actions, world.discount, world))
+    setup = Setup(world.n_states, world.n_actions, world.discount, world)
+    twin = DenseTwin(chosen, setup) if chosen.get("features") is None else LinearTwin(chosen, setup)
     rng, table, rates = np.random.default_rng(0), world.steps_table, chosen.rates(2)[1]
     seconds, steps, s = 0.0, 0, -1
     while seconds < 0.1:

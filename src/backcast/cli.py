@@ -52,7 +52,7 @@ def list_() -> None:
     from backcast.studies import STUDIES, named_study
 
     print(f"Backcast {__version__}\n\nWorlds (backcast.worlds):")
-    for name in ("chain", "maze", "from_gymnasium", "from_mdp"):
+    for name in ("chain", "boyan", "random_walk", "noisy_tv", "maze", "from_gymnasium", "from_mdp"):
         _print_entry(name, getattr(worlds, name).__doc__)
     print("\nAgents (backcast.agent):")
     for name, kind in KINDS.items():
@@ -124,7 +124,7 @@ def _run_studies(
     from backcast.display import watching
     from backcast.report.page import write_report
     from backcast.studies.runner import run_study
-    from backcast.studies.store import Store
+    from backcast.studies.store import Results, Store
 
     store = Store(out, create=True)
     for path in store.foreign_files():
@@ -133,12 +133,25 @@ def _run_studies(
         for study in studies:
             with watching(study.name, quiet, as_json) as watch:
                 run_study(store, study, seeds, workers, watch)
+            _print_divergences(Results(store, study), as_json)
         page = write_report(out)
     except KeyboardInterrupt:
         _stop(130, f"stopped; what is finished is kept in {out}, and the same command goes on from there")
     if not quiet:
         _print_claims(out, [study.name for study in studies], as_json)
         print(json.dumps({"report": str(page)}) if as_json else f"\nreport: {page}")
+
+
+def _print_divergences(result: Any, as_json: bool) -> None:
+    """A line for each agent and world in which values exploded."""
+    from backcast.studies.divergence import divergences
+
+    for world, agent, words in divergences(result):
+        if as_json:
+            steps = result.diverged(world, agent).tolist()
+            print(json.dumps({"study": result.name, "world": world, "agent": agent, "diverged": steps}))
+        else:
+            print(f"{result.name}: {agent} in {world} {words}", file=sys.stderr)
 
 
 @app.command()

@@ -20,6 +20,7 @@ from backcast.randomness import Stream, pick, uniform
 from backcast.values import Values
 
 LEARNING, PLANNING = 0, 1  # the two counters of value updates
+_BEYOND = 1e6  # times the largest reward: no value of a world that is solved at all becomes so large
 
 
 @part
@@ -71,6 +72,7 @@ class Record(NamedTuple):
     """What a run leaves behind, per episode; `made` counts the value updates up to its end.
 
     To measure errors it holds, in prediction, v_π and which states do not end an episode (1 or 0); empty in control.
+    `diverged` (1,) is the step at which values exploded, counted from 1 over all episodes; 0 if they did not.
     """
 
     steps: NDArray[np.int64]
@@ -80,6 +82,7 @@ class Record(NamedTuple):
     rmsve_inner: Vector
     truth: Vector
     inner: Vector
+    diverged: NDArray[np.int64]
 
 
 @kernel
@@ -139,8 +142,10 @@ def run_episodes(
     """All episodes of one run; schedule (episodes, 4). The number of episodes finished before `stop` was raised.
 
     After the episode in which the agent has made `budget` value updates nothing more happens: the rest of the record
-    repeats that episode.
+    repeats that episode. Nor does anything happen after the step at which values explode; errors are infinite from
+    then on.
     """
+    taken, largest = 0, 0.0
     for episode in range(schedule.shape[0]):
         rates = schedule[episode]
         s = table.draw_start(uniform(world_stream))
@@ -156,20 +161,50 @@ def run_episodes(
             r, s2 = table.reward[outcome], table.next_state[outcome]
             ends = table.terminal[s2]
             observe(agent, rates, s, a, r, s2, ends, steps == 0)
-            s = s2
             steps += 1
             gained += r
-        if steps > 0:
+            largest = max(largest, abs(r))
+            if exploded(agent.values, s, a, largest):
+                record.diverged[0] = taken + steps
+                ends = True
+            s = s2
+        taken += steps
+        if steps > 0 and record.diverged[0] == 0:
             finish(agent, rates, s, ends)
         record.steps[episode] = steps
         record.reward[episode] = gained
         record.made[episode] = agent.updates[LEARNING] + agent.updates[PLANNING]
-        if record.truth.size > 0:
-            measure(agent.values, record, episode)
+        if not judge(agent.values, record, episode, taken, largest):
+            return episode + 1
         if record.made[episode] >= budget:
             repeat(record, episode)
             return episode + 1
     return schedule.shape[0]
+
+
+@kernel
+def exploded(values: Any, s: int, a: int, largest: float) -> bool:
+    """Whether q(s, a) or a weight of it is no number, or far beyond what rewards up to `largest` could add up to."""
+    return not abs(values.probe(s, a)) <= _BEYOND * (1.0 + largest)
+
+
+@kernel
+def judge(values: Any, record: Record, episode: int, taken: int, largest: float) -> bool:
+    """Measure the error after an episode, when so many steps have been taken; whether the run may go on.
+
+    If values have exploded, the error is infinite, and what happened is written into all episodes that follow.
+    """
+    if record.truth.size > 0:
+        measure(values, record, episode)
+        if record.diverged[0] == 0 and not record.rmsve[episode] <= _BEYOND * (1.0 + largest):
+            record.diverged[0] = taken
+    if record.diverged[0] == 0:
+        return True
+    if record.truth.size > 0:
+        record.rmsve[episode] = np.inf
+        record.rmsve_inner[episode] = np.inf
+    repeat(record, episode)
+    return False
 
 
 @kernel
@@ -187,10 +222,9 @@ def repeat(record: Record, last: int) -> None:
 @partial(kernel, fastmath={"reassoc"})  # sums in any order: only what is reported is computed here
 def measure(values: Values, record: Record, episode: int) -> None:
     """The root mean squared value error over all states, and over those that do not end an episode."""
-    scale, shift = values.affine[0], values.affine[1]
     everywhere, inner, states = 0.0, 0.0, 0.0
     for s in range(record.truth.size):
-        error = scale * values.u[s] + shift - record.truth[s]
+        error = values.predicted(s) - record.truth[s]
         everywhere += error * error
         inner += record.inner[s] * (error * error)
         states += record.inner[s]

@@ -13,19 +13,18 @@ def act(values: Values, s: int, epsilon: float, stream: Stream) -> int:
         return 0
     if uniform(stream) < epsilon:
         return int(uniform(stream) * n_actions)
-    first = s * n_actions
-    best, ties, action = values.u[first], 1, 0
+    best, ties, action = values.rank(s, 0), 1, 0
     for a in range(1, n_actions):
-        u = values.u[first + a]
-        if u > best:
-            best, ties, action = u, 1, a
-        elif u == best:
+        rank = values.rank(s, a)
+        if rank > best:
+            best, ties, action = rank, 1, a
+        elif rank == best:
             ties += 1
     if ties == 1:
         return action
     left = int(uniform(stream) * ties)
     for a in range(n_actions):
-        if values.u[first + a] == best:
+        if values.rank(s, a) == best:
             if left == 0:
                 return a
             left -= 1
@@ -35,12 +34,12 @@ def act(values: Values, s: int, epsilon: float, stream: Stream) -> int:
 @kernel
 def greedy_chance(values: Values, s: int, a: int) -> float:
     """The probability of a under the greedy policy: 1 / ties for each best action, 0 for the others."""
-    first = s * values.n_actions
-    chosen, ties = values.u[first + a], 0
-    for k in range(first, first + values.n_actions):
-        if values.u[k] > chosen:
+    chosen, ties = values.rank(s, a), 0
+    for other in range(values.n_actions):
+        rank = values.rank(s, other)
+        if rank > chosen:
             return 0.0
-        ties += 1 if values.u[k] == chosen else 0
+        ties += 1 if rank == chosen else 0
     return 1.0 / ties
 
 

@@ -18,6 +18,8 @@ from backcast.arrays import Vector, as_whole
 from backcast.errors import InputError
 from backcast.graph import reachable
 from backcast.kinds import Setup
+from backcast.linear.learned import LINEAR_MODELS, LearnedLinear
+from backcast.linear.values import LinearValues
 from backcast.loop import Parts, Record, run_episodes
 from backcast.models.learned import learned
 from backcast.randomness import streams
@@ -64,7 +66,11 @@ class Runs:
         rmsve: in prediction, root mean squared value error after each episode over all states; else None.
         rmsve_inner: the same over states that do not end an episode.
         updates: value updates, learning and planning apart.
-        values: final values, (seeds, S) in prediction, (seeds, S, A) in control.
+        values: final values, (seeds, S) in prediction, (seeds, S, A) in control; empty where states have no
+            numbers.
+        weights: of linear values, (seeds, d) in prediction, (seeds, A, d) in control; else None.
+        diverged: (seeds,) the step at which values exploded, counted from 1; 0 where they did not. From that episode on
+            errors are infinite, and the others repeat.
         models: the final model of each seed, which can be asked (`models[0].predict(s)`).
         seconds: processor time of each run, (seeds,), without making the world and the agent.
     """
@@ -78,8 +84,10 @@ class Runs:
     rmsve_inner: Vector | None = field(repr=False)
     updates: Updates = field(repr=False)
     values: Vector = field(repr=False)
+    weights: Vector | None = field(repr=False)
     models: tuple[Any, ...] = field(repr=False)
     seconds: Vector = field(repr=False)
+    diverged: NDArray[np.int64] = field(repr=False)
 
     def __repr__(self) -> str:
         n, episodes = self.steps.shape
@@ -88,6 +96,9 @@ class Runs:
             if self.rmsve is not None
             else f"mean steps per episode {self.steps.mean():.1f}"
         )
+        lost = self.diverged > 0
+        if lost.any():
+            what = f"{lost.sum()} of {n} seeds diverged, the first at step {self.diverged[lost].min():,}"
         return f"Runs({self.agent.name} in {self.world}: {n} seeds × {episodes} episodes, {what})"
 
 
@@ -221,17 +232,23 @@ def empty_record(episodes: int, world: World | None) -> Record:
         truth, inner = world.truth, np.where(world.mdp.terminal, 0.0, 1.0)
     errors = episodes if truth.size else 0
     steps, made = np.zeros(episodes, dtype=np.int64), np.zeros(episodes, dtype=np.int64)
-    return Record(steps, made, np.zeros(episodes), np.zeros(errors), np.zeros(errors), truth, inner)
+    reward, rmsve, rmsve_inner = np.zeros(episodes), np.zeros(errors), np.zeros(errors)
+    return Record(steps, made, reward, rmsve, rmsve_inner, truth, inner, np.zeros(1, dtype=np.int64))
 
 
-def collect(world: str, agent: Agent, seeds: Sequence[int], results: Sequence[tuple[Record, Any, float]]) -> Runs:
-    """Stack what the runs of each seed left behind."""
+def collect(
+    world: str,
+    agent: Agent,
+    seeds: Sequence[int],
+    results: Sequence[tuple[Record, Any, float]],
+    numbered: bool = True,
+) -> Runs:
+    """Stack what the runs of each seed left behind; `numbered` if states are, and so have values of their own."""
     records, parts, seconds = zip(*results, strict=True)
     predicts = records[0].truth.size > 0
     stacked = {name: np.stack([getattr(r, name) for r in records]) for name in Record._fields[:5]}
-    values = np.stack([as_array(part.values) for part in parts])
-    n_states, n_actions = values.shape[1:]
     counted = np.stack([part.updates for part in parts], axis=1)
+    last = None if numbered else 0
     return Runs(
         world,
         agent,
@@ -241,10 +258,31 @@ def collect(world: str, agent: Agent, seeds: Sequence[int], results: Sequence[tu
         stacked["rmsve"] if predicts else None,
         stacked["rmsve_inner"] if predicts else None,
         Updates(counted[0], counted[1], stacked["made"]),
-        values[:, :, 0] if n_actions == 1 else values,
-        tuple(learned(part.model, n_states, n_actions) for part in parts),
+        _without_one_action(np.stack([as_array(part.values)[:last] for part in parts]), -1),
+        _weights([part.values for part in parts]),
+        tuple(_asked(part.model, part.values) for part in parts),
         np.array(seconds),
+        np.concatenate([record.diverged for record in records]),
     )
+
+
+def _asked(model: Any, values: Any) -> Any:
+    """A model that can be asked."""
+    if isinstance(model, LINEAR_MODELS):
+        return LearnedLinear(model, values)
+    return learned(model, values.n_states, values.n_actions)
+
+
+def _weights(values: Sequence[Any]) -> Vector | None:
+    """The weights of linear values, (seeds, A, d), or (seeds, d) in prediction."""
+    if not isinstance(values[0], LinearValues):
+        return None
+    return _without_one_action(np.stack([each.w.reshape(each.n_actions, each.n_features) for each in values]), 1)
+
+
+def _without_one_action(values: Vector, axis: int) -> Vector:
+    """The same array without the axis of actions, if there is one action."""
+    return np.squeeze(values, axis) if values.shape[axis] == 1 else values
 
 
 def check_agent(agent: Agent) -> None:

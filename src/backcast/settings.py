@@ -7,10 +7,13 @@ import numpy as np
 
 from backcast.arrays import as_floats, as_whole, refuse_non_finite
 from backcast.errors import InputError, nearest
+from backcast.features import FeatureMap, as_features
 from backcast.options import Option
 
 Settings = tuple[tuple[str, Any], ...]
 _DEEPEST = 5
+_OF_TABLES = ("horizon", "weights", "lam", "option", "conditioned", "forget", "importance", "top", "depth")
+_OF_LINEAR = ("model_features", "learn_by", "ridge", "memory", "buffer")
 
 
 def _one_of(*allowed: str) -> Callable[[str, Any], Any]:
@@ -76,8 +79,20 @@ def _option(name: str, given: Any) -> Option:
     return given
 
 
+def _features(name: str, given: Any) -> FeatureMap:
+    return as_features(name, given).recipe
+
+
+TABULAR = ("softmax", "counts", "true")
+LINEAR = ("expectation", "naive", "likelihood", "planner-aware", "gaussian", "abstract", "meta")
+
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "model": _one_of("softmax", "counts", "true"),
+    "features": _features,
+    "model_features": _features,
+    "model": _one_of(*TABULAR, *LINEAR),
+    "learn_by": _one_of("lms", "rls"),
+    "ridge": _number(0, np.inf, "a number above 0", below=True),
+    "memory": _at_most(1_000_000),
     "horizon": _at_most(1000),
     "weights": _weights,
     "lam": _lam,
@@ -118,7 +133,7 @@ def _what(kind: str, takes: tuple[str, ...]) -> str:
 
 
 def _refuse_what_makes_no_sense(kind: str, chosen: dict[str, Any]) -> None:
-    for applies, reason in _reasons(kind, chosen):
+    for applies, reason in _reasons_about_features(kind, chosen) + _reasons(kind, chosen):
         if applies:
             raise InputError(reason)
 
@@ -179,6 +194,57 @@ def _reasons(kind: str, chosen: dict[str, Any]) -> list[tuple[bool, str]]:
     ]
 
 
+def _reasons_about_features(kind: str, chosen: dict[str, Any]) -> list[tuple[bool, str]]:
+    """What cannot be together with features, or without them, and why."""
+    plans = kind in ("forward", "backward")
+    features, forward = "features" in chosen, kind == "forward"
+    model = chosen.get("model", "expectation" if features and plans else None)
+    linear, by_rls = model in LINEAR, chosen.get("learn_by") == "rls"
+    of_tables = [name for name in _OF_TABLES if name in chosen]
+    selects = [name for name in ("top", "depth") if name in chosen]
+    of_linear = [name for name in _OF_LINEAR if name in chosen]
+    return [
+        (linear and not features, f"model: {model!r} is linear in features; give features as well"),
+        (
+            plans and not (features and linear) and bool(of_linear),
+            f"{' and '.join(of_linear)}: only for models of features; give features, and model one of"
+            f" {', '.join(LINEAR)}",
+        ),
+        (
+            features and model == "softmax",
+            "model: a softmax over all states cannot be applied to linear values by one map of a table; 'likelihood' is"
+            " the softmax of linear models",
+        ),
+        (
+            features and linear and bool(of_tables),
+            f"{' and '.join(of_tables)}: for models of states, 'counts' or 'true', not for {model!r}",
+        ),
+        (features and bool(selects), f"{' and '.join(selects)}: with features all predecessors are corrected at once"),
+        (
+            forward and model == "naive",
+            "model: looking forward, to plan with the mean of the features alone is right; use 'expectation'",
+        ),
+        (
+            forward and model == "gaussian",
+            "model: looking forward, samples around the mean make on average the update of 'expectation'; use that",
+        ),
+        (
+            by_rls and model not in ("expectation", "naive", "gaussian"),
+            f"learn_by: 'rls' solves least squares, and {model!r} is learned by gradient steps; leave it out",
+        ),
+        ("ridge" in chosen and not by_rls, "ridge: it belongs to learn_by='rls'"),
+        (chosen.get("ridge") == 0, "ridge: 0 given, expected a number above 0"),
+        (
+            plans and "buffer" in chosen and model != "gaussian",
+            "buffer: how many residuals model='gaussian' remembers; leave it out",
+        ),
+        (
+            linear and "sample" in chosen and model not in ("gaussian", "likelihood", "planner-aware", "meta"),
+            f"sample: {model!r} makes its expected update at once; there is nothing to draw",
+        ),
+    ]
+
+
 def describe(settings: Settings) -> str:
     """Settings as part of an agent's name: `,model=counts,horizon=2`."""
     return "".join(f",{name}={_short(value)}" for name, value in settings)
@@ -187,6 +253,8 @@ def describe(settings: Settings) -> str:
 def _short(value: Any) -> str:
     if isinstance(value, Option):
         return "given"
+    if isinstance(value, FeatureMap):
+        return value.name
     if isinstance(value, tuple):
         return "-".join(f"{number:g}" for number in value[:6]) + ("…" if len(value) > 6 else "")
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)

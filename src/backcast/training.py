@@ -1,11 +1,11 @@
-"""`backcast.train`: the same agents, step by step, in any Gymnasium environment with Discrete spaces."""
+"""`backcast.train`: the same agents, step by step, in any Gymnasium environment with numbered actions."""
 
 import dataclasses
 import time
 from typing import Any
 
 import gymnasium
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
 
 from backcast.agents import Agent
@@ -13,14 +13,19 @@ from backcast.arrays import as_fraction, as_whole
 from backcast.errors import InputError
 from backcast.interaction import EPSILON
 from backcast.kinds import Setup
-from backcast.loop import begin, finish, measure, observe
+from backcast.linear.expectation import BackwardExpectation, forget_states
+from backcast.linear.regression import Regression, with_room_for
+from backcast.loop import begin, exploded, finish, judge, observe
 from backcast.models import CountRows, Rows
 from backcast.models.rows import with_room
+from backcast.observations import Observations
 from backcast.policies import act
 from backcast.randomness import streams
 from backcast.runs import Runs, check_agent, collect, empty_record
 from backcast.worlds.tables import from_gymnasium
 from backcast.worlds.world import World
+
+_MEMORY = 4096
 
 
 class Stepwise:
@@ -33,11 +38,20 @@ class Stepwise:
     def __init__(self, agent: Agent, setup: Setup, episodes: int, seed: int) -> None:
         check_agent(agent)
         self.parts = agent.build(dataclasses.replace(setup, seed=seed))
+        self.observations = setup.observations
         self.schedule = agent.rates(episodes)
         _, self.stream = streams(seed)
         self._knows_the_graph = setup.world is not None
         self.episode = -1
         self._first = True
+
+    def number(self, observation: Any) -> int:
+        """The number of an observation, where states have none of their own."""
+        assert self.observations is not None
+        s = self.observations.number(observation)
+        if self.observations.forgotten.size and isinstance(self.parts.model, BackwardExpectation):
+            forget_states(self.parts.model, self.observations.forgotten, self.parts.values.n_actions)
+        return s
 
     def begin_episode(self, s: int) -> None:
         """An episode begins in state s; step sizes and ε are those of the next episode."""
@@ -72,30 +86,32 @@ class Stepwise:
             return
         n_actions = self.parts.values.n_actions
         rows = s, s2, s * n_actions + a, s2 * n_actions + a  # whatever rows are conditioned on
-        model = _with_room(self.parts.model, rows, {})
+        model = _with_room(self.parts.model, (s, s2), rows, {})
         if model is not self.parts.model:
             self.parts = self.parts._replace(model=model)
 
     def _refuse_unknown(self, **numbers: int) -> None:
         """Kernels do not check their indices: a state or action outside of the tables must not come that far."""
         n_actions = self.parts.values.n_actions
-        sizes = {"action": n_actions, "state": self.parts.values.u.size // n_actions}
+        sizes = {"action": n_actions, "state": self.parts.values.n_states}
         for name, number in numbers.items():
             size = sizes["action" if name == "action" else "state"]
             if not 0 <= number < size:
                 raise InputError(f"{name}: {number} observed, but the environment's space has 0 to {size - 1}")
 
 
-def _with_room(part: Any, rows: tuple[int, ...], grown: dict[int, Any]) -> Any:
-    """The same part, in which all these rows have a free place; what is shared within a part stays shared."""
+def _with_room(part: Any, states: tuple[int, ...], rows: tuple[int, ...], grown: dict[int, Any]) -> Any:
+    """The same part with room to learn about these states and rows; what is shared within a part stays shared."""
     if id(part) in grown:
         return grown[id(part)]
     new = part
     if isinstance(part, Rows | CountRows):
         for row in rows:
             new = with_room(new, row) if row < len(part.used) else new
+    elif isinstance(part, Regression):
+        new = with_room_for(part, states)
     elif hasattr(part, "_asdict"):
-        fields = {name: _with_room(field, rows, grown) for name, field in part._asdict().items()}
+        fields = {name: _with_room(field, states, rows, grown) for name, field in part._asdict().items()}
         if any(fields[name] is not getattr(part, name) for name in fields):
             new = part._replace(**fields)
     grown[id(part)] = new
@@ -110,7 +126,7 @@ def train(
     In Backcast's own environments this gives the same numbers as `backcast.run` with the same seed.
 
     Args:
-        env: an environment with Discrete observation and action spaces.
+        env: an environment with a Discrete action space; observations are Discrete, or a Box if the agent has features.
         agent: from `backcast.agent`; the true models need an environment that carries its table.
         episodes: how many.
         seed: of the agent, and of the environment's first reset.
@@ -127,15 +143,20 @@ def train(
     limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
     observation, _ = env.reset(seed=seed)
     world = _world_of(env, agent, discount)
-    setup = _setup(env, world, discount)
+    setup = _setup(env, world, agent, discount, seed)
     walker = Stepwise(agent, setup, episodes, seed)
     record = empty_record(episodes, world)
     started = time.thread_time()
-    offset = getattr(env.observation_space, "start", 0), getattr(env.action_space, "start", 0)
+    first_state, first_action = (int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space))
+    largest = 0.0
+
+    def number(observation: Any) -> int:
+        return int(observation) - first_state if setup.observations is None else walker.number(observation)
+
     for episode in range(episodes):
         if episode:
             observation, _ = env.reset()
-        s = int(observation) - int(offset[0])
+        s = number(observation)
         over = world is not None and bool(world.mdp.terminal[s])
         if not over:
             walker.begin_episode(s)
@@ -144,20 +165,24 @@ def train(
         terminated = False
         while not over:
             a = walker.act(s)
-            observation, r, terminated, truncated, _ = env.step(a + int(offset[1]))
-            s2 = int(observation) - int(offset[0])
+            observation, r, terminated, truncated, _ = env.step(a + first_action)
+            s2 = number(observation)
             walker.observe(s, a, float(r), s2, terminated)
-            s = s2
             record.steps[episode] += 1
             record.reward[episode] += float(r)
-            over = terminated or truncated or record.steps[episode] == limit
-        if record.steps[episode]:
+            largest = max(largest, abs(float(r)))
+            if exploded(walker.parts.values, s, a, largest):
+                record.diverged[0] = record.steps.sum()
+            s = s2
+            over = terminated or truncated or record.steps[episode] == limit or record.diverged[0] > 0
+        if record.steps[episode] and not record.diverged[0]:
             walker.end_episode(s, terminated)
         record.made[episode] = walker.parts.updates.sum()
-        if record.truth.size:
-            measure(walker.parts.values, record, episode)
+        if not judge(walker.parts.values, record, episode, int(record.steps.sum()), largest):
+            break
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
-    return collect(name, agent, [seed], [(record, walker.parts, time.thread_time() - started)])
+    result = record, walker.parts, time.thread_time() - started
+    return collect(name, agent, [seed], [result], numbered=setup.observations is None)
 
 
 def _world_of(env: Any, agent: Agent, discount: float) -> World | None:
@@ -183,10 +208,24 @@ def _is_bare(env: Any) -> bool:
     return True
 
 
-def _setup(env: Any, world: World | None, discount: float) -> Setup:
-    for name, space in (("observation", env.observation_space), ("action", env.action_space)):
-        if not isinstance(space, Discrete):
-            raise InputError(f"env: its {name} space is {space}, expected Discrete; tables need numbered states")
+def _setup(env: Any, world: World | None, agent: Agent, discount: float, seed: int) -> Setup:
+    """What the agent is told: numbered states, or a Box whose observations it remembers."""
+    if not isinstance(env.action_space, Discrete):
+        raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")
     if world is not None:
         return Setup(world.n_states, world.n_actions, world.discount, world)
-    return Setup(int(env.observation_space.n), int(env.action_space.n), as_fraction("discount", discount))
+    n_actions, discount = int(env.action_space.n), as_fraction("discount", discount)
+    space = env.observation_space
+    if isinstance(space, Discrete):
+        return Setup(int(space.n), n_actions, discount)
+    if not isinstance(space, Box):
+        raise InputError(f"env: its observation space is {space}, expected Discrete or Box")
+    if agent.get("features") is None:
+        raise InputError(
+            f"agent: {agent.name!r} has a table, and needs numbered states; the observation space is {space}."
+            " Give it features=backcast.features.tiles() or fourier()"
+        )
+    if agent.get("model") in ("counts", "true"):
+        raise InputError(f"agent: {agent.name!r} has a model of numbered states; the observation space is {space}")
+    memory = agent.get("memory", _MEMORY)
+    return Setup(memory, n_actions, discount, observations=Observations(space, memory, seed))

@@ -1,4 +1,4 @@
-"""The table of values that agents learn and plan with."""
+"""The table of values that agents learn and plan with; `linear.values` has values that are linear in features."""
 
 from typing import NamedTuple
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from backcast.arrays import Vector
 from backcast.compiling import kernel, part
+from backcast.linear.values import LinearValues, action_values
 
 
 @part
@@ -20,6 +21,11 @@ class Values(NamedTuple):
     affine: Vector  # (3,): scale, shift and 1 / scale
     n_actions: int
 
+    @property
+    def n_states(self) -> int:
+        """S."""
+        return self.u.size // self.n_actions
+
     def get(self, s: int, a: int) -> float:
         """q(s, a)."""
         return self.affine[0] * self.u[s * self.n_actions + a] + self.affine[1]
@@ -32,6 +38,18 @@ class Values(NamedTuple):
         """Move q(s, a) of a pair s·A + a towards a target, by a step of size α."""
         old = self.affine[0] * self.u[pair] + self.affine[1]
         self.u[pair] = (old + alpha * (target - old) - self.affine[1]) * self.affine[2]
+
+    def rank(self, s: int, a: int) -> float:
+        """A number that orders the actions of s as q does, and is equal where q is."""
+        return self.u[s * self.n_actions + a]
+
+    def probe(self, s: int, a: int) -> float:
+        """A number that is large where q(s, a) explodes."""
+        return self.get(s, a)
+
+    def predicted(self, s: int) -> float:
+        """v(s), in prediction."""
+        return self.affine[0] * self.u[s] + self.affine[1]
 
     def best(self, s: int) -> float:
         """max_a q(s, a)."""
@@ -47,8 +65,10 @@ def zeros(n_states: int, n_actions: int) -> Values:
     return Values(np.zeros(n_states * n_actions), np.array([1.0, 0.0, 1.0]), n_actions)
 
 
-def as_array(values: Values) -> Vector:
+def as_array(values: Values | LinearValues) -> Vector:
     """The plain table, (S, A)."""
+    if isinstance(values, LinearValues):
+        return action_values(values)
     return (values.affine[0] * values.u + values.affine[1]).reshape(-1, values.n_actions)
 
 

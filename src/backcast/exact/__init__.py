@@ -16,6 +16,15 @@ from backcast.exact.equivalences import (
     reversal_matrix,
     same_stationary_distribution,
 )
+from backcast.exact.linear import (
+    LinearBackward,
+    LinearForward,
+    fitted_backward,
+    linear_backward,
+    linear_forward,
+    lstd,
+    plan_backward,
+)
 from backcast.exact.reversal import Backward, backward, backward_at
 from backcast.exact.stationary import stationary
 from backcast.exact.time_extended import TimeExtended, lambda_model, multi_time, n_step, option_model
@@ -24,6 +33,8 @@ from backcast.exact.values import Optimal, action_value, optimal, value
 __all__ = [
     "Backward",
     "Equivalence",
+    "LinearBackward",
+    "LinearForward",
     "Optimal",
     "TimeExtended",
     "action_value",
@@ -34,13 +45,18 @@ __all__ = [
     "detailed_balance",
     "distribution",
     "equivalences",
+    "fitted_backward",
     "lambda_model",
+    "linear_backward",
+    "linear_forward",
+    "lstd",
     "multi_time",
     "n_step",
     "n_step_corrections",
     "offline_td",
     "optimal",
     "option_model",
+    "plan_backward",
     "reversal_matrix",
     "same_stationary_distribution",
     "stationary",

@@ -24,7 +24,7 @@ def tabular_correction(mdp: FiniteMDP, model: TimeExtended, values: ArrayLike) -
         model: any time-extended backward model of it.
         values: v (S,).
     """
-    v = _vector("values", values, mdp.n_states)
+    v = as_vector("values", values, mdp.n_states)
     lives = np.where(mdp.terminal, 0.0, 1.0)
     target = model.earned + scale(v, model.discounted)
     return undefine(scale(None, target - scale(None, model.states, v), lives), model.undefined)
@@ -45,10 +45,8 @@ def backward_correction(mdp: FiniteMDP, policy: Policy, features: Any, weights: 
     Returns:
         (S, d), NaN in the rows of states that are never visited.
     """
-    X = features if sparse.issparse(features) else as_floats("features", features)
-    if X.ndim != 2 or X.shape[0] != mdp.n_states:
-        raise InputError(f"features: shape {X.shape} given, expected ({mdp.n_states}, d), a row per state")
-    w = _vector("weights", weights, X.shape[1])
+    X = as_features("features", features, mdp.n_states)
+    w = as_vector("weights", weights, X.shape[1])
     model = n_step(mdp, policy, n)
     correction = tabular_correction(mdp, model, X @ w) @ X
     correction = correction.toarray() if sparse.issparse(correction) else correction
@@ -56,7 +54,17 @@ def backward_correction(mdp: FiniteMDP, policy: Policy, features: Any, weights: 
     return correction
 
 
-def _vector(field: str, given: ArrayLike, size: int) -> Vector:
+def as_features(field: str, given: Any, n_states: int) -> Matrix:
+    """A feature matrix (S, d), a float64 array or csr_array; refused when it has not a row per state."""
+    X: Matrix = sparse.csr_array(given, dtype=np.float64) if sparse.issparse(given) else as_floats(field, given)
+    if X.ndim != 2 or X.shape[0] != n_states:
+        raise InputError(f"{field}: shape {X.shape} given, expected ({n_states}, d), a row per state")
+    refuse_non_finite(field, X.data if sparse.issparse(X) else X)
+    return X
+
+
+def as_vector(field: str, given: ArrayLike, size: int) -> Vector:
+    """A vector (size,) of finite numbers."""
     values = as_floats(field, given)
     if values.shape != (size,):
         raise InputError(f"{field}: shape {values.shape} given, expected ({size},)")

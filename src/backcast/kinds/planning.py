@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from backcast.kinds.linear import LinearModels
 from backcast.kinds.modelling import backward_model, forward_model
 from backcast.kinds.registry import Setup, register
+from backcast.linear.planners import ByModel, WeighedPredecessors
 from backcast.models import BothModels, NoModel
 from backcast.planners import (
     AllPredecessors,
@@ -19,23 +21,30 @@ from backcast.planners import (
     SampledPredecessors,
     SampledSuccessors,
 )
+from backcast.settings import LINEAR
 
 if TYPE_CHECKING:
     from backcast.agents import Agent
 
 _SPANS = ("horizon", "weights", "lam", "lam_by", "option")
-_FORWARD = ("model", *_SPANS, "sample", "top", "forget")
-_BACKWARD = ("model", *_SPANS, "conditioned", "sample", "top", "depth", "forget", "importance")
+_LINEAR = ("features", "model_features", "learn_by", "ridge", "memory")
+_FORWARD = (*_LINEAR, "model", *_SPANS, "sample", "top", "forget")
+_BACKWARD = (*_LINEAR, "model", *_SPANS, "conditioned", "sample", "top", "depth", "forget", "importance", "buffer")
 _PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Assignment, NeurIPS 2020"
 
 
-@register("td", only="prediction", reference="Sutton, Learning to Predict by the Methods of Temporal Differences, 1988")
+@register(
+    "td",
+    only="prediction",
+    settings=("features",),
+    reference="Sutton, Learning to Predict by the Methods of Temporal Differences, 1988",
+)
 def td(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     """Learns values from real steps only: TD(0)."""
     return NoModel(), NoPlanner()
 
 
-@register("q", only="control", reference="Watkins, Learning from Delayed Rewards, 1989")
+@register("q", only="control", settings=("features",), reference="Watkins, Learning from Delayed Rewards, 1989")
 def q(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     """Learns values from real steps only: Q-learning."""
     return td(setup, agent)
@@ -44,19 +53,21 @@ def q(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
 @register("forward", frame="previous", settings=_FORWARD, reference=_PAPER)
 def forward(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     """Learns a forward model and re-evaluates a state from its imagined successors (Algorithm 3)."""
-    return forward_model(setup, agent), forward_planner(setup, agent)
+    model = LinearModels(setup, agent, forward=True).build() if is_linear(agent) else forward_model(setup, agent)
+    return model, forward_planner(setup, agent)
 
 
 @register("backward", frame="current", settings=_BACKWARD, reference=_PAPER)
 def backward(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     """Learns a backward model and corrects all states that lead to a state (Algorithms 2 and 4)."""
-    return backward_model(setup, agent), backward_planner(setup, agent)
+    model = LinearModels(setup, agent, forward=False).build() if is_linear(agent) else backward_model(setup, agent)
+    return model, backward_planner(setup, agent)
 
 
 @register(
     "true-forward",
     frame="previous",
-    settings=("horizon", "weights", "lam", "option", "sample", "top"),
+    settings=("features", "horizon", "weights", "lam", "option", "sample", "top"),
     reference=_PAPER,
 )
 def true_forward(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
@@ -68,7 +79,7 @@ def true_forward(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     "true-backward",
     frame="current",
     only="prediction",
-    settings=("horizon", "weights", "lam", "option", "sample", "top", "depth"),
+    settings=("features", "horizon", "weights", "lam", "option", "sample", "top", "depth"),
     reference=_PAPER,
 )
 def true_backward(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
@@ -85,10 +96,17 @@ def both(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     return BothModels(model, back), BothPlanners(planner, planner_back)
 
 
+def is_linear(agent: "Agent") -> bool:
+    """Whether its model is one of features; with features, but counts or the truth, it has rows of states."""
+    return agent.get("features") is not None and agent.get("model", "expectation") in LINEAR
+
+
 def forward_planner(setup: Setup, agent: "Agent") -> ForwardPlanner:
-    """Expected updates over all or the most probable successors, or sampled ones."""
+    """Expected updates over all or the most probable successors, or sampled ones; or as a linear model has it."""
     samples = agent.get("sample")
     how: Any = AllSuccessors(agent.get("top", 0)) if samples is None else SampledSuccessors(samples, setup.stream(2))
+    if is_linear(agent):
+        how = ByModel()
     return ForwardPlanner(agent.plans_from_current, not agent.learn, how)
 
 
@@ -96,8 +114,12 @@ def backward_planner(setup: Setup, agent: "Agent") -> BackwardPlanner:
     """Corrections of all predecessors, of the most probable or of sampled ones, and of theirs in turn."""
     samples, top, depth = agent.get("sample"), agent.get("top", 0), agent.get("depth", 1)
     how: Any = AllPredecessors()
-    if samples is not None:
+    if is_linear(agent):
+        how = ByModel()
+    elif samples is not None:
         how = SampledPredecessors(samples, depth, setup.stream())
     elif top or depth > 1:
         how = Predecessors(top, depth, *(np.zeros(depth, dtype=np.int64) for _ in range(3)))
+    elif agent.get("features") is not None:
+        how = WeighedPredecessors(np.zeros(setup.n_states * setup.n_actions))
     return BackwardPlanner(agent.plans_from_current, not agent.learn, agent.looks_far, how)

@@ -17,6 +17,8 @@ from backcast.randomness import Stream, imagination
 
 if TYPE_CHECKING:
     from backcast.agents import Agent
+    from backcast.linear.values import LinearValues
+    from backcast.observations import Observations
     from backcast.worlds.world import World
 
 
@@ -31,6 +33,8 @@ class Setup:
         world: the world, if it is known.
         seed: of the run.
         max_steps: where episodes are cut off, if they are.
+        observations: the memory of observations, n_states of them, if states have no numbers of their own.
+        values: the agent's values, if they are linear in features.
     """
 
     n_states: int
@@ -39,6 +43,8 @@ class Setup:
     world: "World | None" = None
     seed: int = 0
     max_steps: int | None = None
+    observations: "Observations | None" = None
+    values: "LinearValues | None" = None
 
     def stream(self, purpose: int = 0) -> Stream:
         """Random numbers apart from those of the world and of actions: 0 planning, 1 models, 2 planning forward."""
@@ -119,7 +125,7 @@ def register(
     """
 
     def add(build: Any) -> Any:
-        if name in KINDS and KINDS[name].build.__module__.startswith("backcast."):
+        if name in KINDS and (KINDS[name].build.__module__ or "").startswith("backcast."):
             raise InputError(f"kind: {name!r} is one of Backcast's own; choose another name")
         summary = (build.__doc__ or "").strip().splitlines()[0] if build.__doc__ else ""
         can_plan = frame is not None if plans is None else plans

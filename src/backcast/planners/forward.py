@@ -31,8 +31,7 @@ class ForwardPlanner(NamedTuple):
 
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan from the reference state of a step; the number of value updates."""
-        refresh(model, values, step.s, discount)
-        refresh(model, values, step.s2, discount)
+        self.how.renew(model, values, step, discount)
         if not self.current:
             return self.how.reevaluate(model, values, step.s, discount, rates[ALPHA_PLAN])
         if step.ends:
@@ -45,6 +44,11 @@ class AllSuccessors(NamedTuple):
     """Expect over all successors; with `top` above 0 over the most probable ones only."""
 
     top: int = 0
+
+    def renew(self, model: Any, values: Values, step: Step, discount: float) -> None:
+        """Tell the model's sum over all states of what a step has changed."""
+        refresh(model, values, step.s, discount)
+        refresh(model, values, step.s2, discount)
 
     def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
         """For all a: q(s, a) ← q(s, a) + α (Σ_s' P(s' | s, a) (r(s, s') + γ̄(s') max_a' q(s', a')) − q(s, a)).
@@ -108,6 +112,11 @@ class SampledSuccessors(NamedTuple):
 
     samples: int
     stream: Stream
+
+    def renew(self, model: Any, values: Values, step: Step, discount: float) -> None:
+        """Tell the model's sum over all states of what a step has changed."""
+        refresh(model, values, step.s, discount)
+        refresh(model, values, step.s2, discount)
 
     def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
         """Sampled updates of s, actions drawn uniformly; the number of value updates."""

@@ -1,4 +1,4 @@
-"""Figures that compare mean errors: agent by agent, and by how far an agent's model looks."""
+"""Figures that compare mean errors: agent by agent, by how far an agent's model looks, and by how much it can tell."""
 
 import math
 import re
@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
-from backcast.report import style
-from backcast.report.numbers import METRIC_NAMES, Results, error_metric, mean_error, own_names
+from backcast.arrays import Vector
+from backcast.report import drawing, style
+from backcast.report.numbers import METRIC_NAMES, Results, error_metric, mean_error, own_names, with_divergences
 from backcast.studies.statistics import Interval
 
 ACROSS = 3  # worlds side by side
 FEW_KINDS = 6  # whose colours are named
+MARKERS = "osD^vP"
 NUMBER = re.compile(r"\d+(\.\d+)?(e-\d+)?")
 
 
@@ -28,7 +31,9 @@ def error_by_agent(results: Results) -> Figure:
     figure, panels = style.sheet(rows, columns, height=1.1 + rows * (0.9 + 0.22 * bottom), sharey=True)
     for axes, world in zip(panels.flat, results.worlds, strict=False):
         found = {agent: mean_error(results, world, agent) for agent in results.agents(world)}
-        axes.axvline(found[results.agents(world)[0]].estimate, color=style.MUTED, linewidth=1.0, zorder=1)
+        measure = found[results.agents(world)[0]].estimate
+        if np.isfinite(measure):
+            axes.axvline(measure, color=style.MUTED, linewidth=1.0, zorder=1)
         for agent, interval in found.items():
             _dot(axes, interval, places[agent], names[agent].partition(",")[0])
         metric = METRIC_NAMES[error_metric(results, world)]
@@ -42,7 +47,7 @@ def error_by_agent(results: Results) -> Figure:
     if len({names[agent].partition(",")[0] for agent in agents}) <= FEW_KINDS:  # else the rows say it all
         style.key(figure, "outside upper right", columns=9)
     first = dict.fromkeys(style.agent_label(results.agents(world)[0], []) for world in results.worlds)
-    style.write_below(figure, f"{_over(results)}; vertical line: {' or '.join(first)}")
+    style.write_below(figure, with_divergences(results, f"{_over(results)}; vertical line: {' or '.join(first)}"))
     return figure
 
 
@@ -91,8 +96,12 @@ def _row_names(agents: Sequence[str]) -> list[str]:
 
 
 def _dot(axes: Axes, found: Interval, place: float, kind: str) -> None:
-    """A mean in the colour of a kind, and its interval if that is known."""
+    """A mean in the colour of a kind, and its interval if that is known; a word if it diverged."""
     shade = style.colour(kind)
+    if not np.isfinite(found.estimate):
+        words = axes.text(0.02, place, "× diverged", transform=axes.get_yaxis_transform(), fontsize=style.SMALL)
+        words.set(color=shade, va="center_baseline", bbox={"color": "white", "pad": 1})
+        return
     if np.isfinite(found.low):
         axes.plot([found.low, found.high], [place, place], color=shade, linewidth=2.5, alpha=0.5)
     axes.plot(found.estimate, place, "o", color=shade, markersize=6.5, label=style.agent_label(kind, []))
@@ -111,7 +120,7 @@ def error_by_horizon(results: Results) -> Figure:
     for axes in pairs[len(results.worlds) :].flat:
         axes.remove()
     style.key(figure, "outside upper right", columns=9)
-    style.write_below(figure, _over(results))
+    style.write_below(figure, with_divergences(results, _over(results)))
     return figure
 
 
@@ -121,13 +130,15 @@ def _draw_pair(results: Results, world: str, left: Axes, right: Axes) -> None:
     right.tick_params(labelleft=False)
     names = own_names(results)
     first, *others = results.agents(world)
+    level = {"color": style.colour(first), "linewidth": 1.6, "label": style.agent_label(first, [])}
     spans = _spans({agent: names[agent] for agent in others})
     series = list(dict.fromkeys(name for lines in spans for name in lines))
     for axes, lines in zip((left, right), spans, strict=True):
-        _level(axes, mean_error(results, world, first), first)
+        _level(axes, mean_error(results, world, first), level)
         for name, points in lines.items():
-            found = {x: mean_error(results, world, agent) for x, agent in sorted(points.items())}
-            _line(axes, found, series.index(name) - (len(series) - 1) / 2, _looks(name))
+            place = series.index(name) - (len(series) - 1) / 2
+            found = [mean_error(results, world, agent) for _, agent in sorted(points.items())]
+            _line(axes, np.array(sorted(points)) + place * 0.015 * max(points), found, _looks(name))
         ticks = sorted({x for points in lines.values() for x in points})
         axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
 
@@ -158,20 +169,87 @@ def _looks(series: str) -> dict[str, Any]:
     return looks | {"marker": "D" if by_td else "o", "markersize": 5} | ({"linestyle": style.DOTTED} if by_td else {})
 
 
-def _line(axes: Axes, found: dict[float, Interval], place: float, looks: dict[str, Any]) -> None:
-    """Means against n or λ, joined; each series a little beside the next, so that its intervals can be seen."""
-    x = np.array(list(found)) + place * 0.015 * max(found)
-    axes.plot(x, [each.estimate for each in found.values()], **looks)
-    ends = np.array([(each.low, each.high) for each in found.values()])
-    if np.isfinite(ends).all():
-        axes.vlines(x, *ends.T, color=looks["color"], alpha=0.5)
+def _line(axes: Axes, x: Vector, found: Sequence[Interval], looks: dict[str, Any]) -> None:
+    """Means, joined; the x of each series are a little beside those of the next, so that its intervals can be seen."""
+    means, low, high = np.array([(each.estimate, each.low, each.high) for each in found]).T
+    drawing.joined(axes, x, means, looks)
+    known = np.isfinite(means) & np.isfinite(low)
+    axes.vlines(x[known], low[known], high[known], color=looks["color"], alpha=0.5)
 
 
-def _level(axes: Axes, found: Interval, agent: str) -> None:
-    """The mean of an agent that has neither n nor λ, and its interval."""
-    axes.axhline(found.estimate, color=style.colour(agent), linewidth=1.6, label=style.agent_label(agent, []))
-    if np.isfinite(found.low):
-        axes.axhspan(found.low, found.high, color=style.colour(agent), alpha=0.15, linewidth=0)
+def _level(axes: Axes, found: Interval, looks: dict[str, Any]) -> None:
+    """The mean of an agent that is the same everywhere on the x axis, and its interval; nothing if it diverged."""
+    if np.isfinite(found.estimate):
+        axes.axhline(found.estimate, **looks)
+    if np.isfinite(found.low) and np.isfinite(found.high):
+        axes.axhspan(found.low, found.high, color=looks["color"], alpha=0.15, linewidth=0)
+
+
+def error_by_capacity(results: Results) -> Figure:
+    """Mean error against the number of a model's features, the number at the end of agents' labels; a panel per world.
+
+    Agents that differ in it alone are a line; those without a number are dashed levels.
+    """
+    rows, columns = _shape(results)
+    figure, panels = style.sheet(rows, columns, width=min(12.0, 3.0 + 4.5 * columns), height=1.6 + 4.0 * rows)
+    for axes, world in zip(panels.flat, results.worlds, strict=False):
+        _draw_capacities(results, world, axes)
+        metric = METRIC_NAMES[error_metric(results, world)]
+        style.caption(axes, style.stacked_title(world, 32), "model features", metric, size=style.MEDIUM)
+    for axes in panels.flat[len(results.worlds) :]:
+        axes.remove()
+    style.key(figure, "outside upper right", columns=3)
+    style.write_below(figure, with_divergences(results, _over(results)))
+    return figure
+
+
+def _draw_capacities(results: Results, world: str, axes: Axes) -> None:
+    """A world's mean errors by family and capacity, and the levels of agents that have none."""
+    families, levels = capacities(results.agents(world))
+    own = own_names(results)
+    kinds = {family: own[next(iter(points.values()))] for family, points in families.items()}
+    looks = _told_apart(kinds)
+    for agent, look in _told_apart({agent: own[agent] for agent in levels}).items():
+        look |= {"label": style.agent_label(agent, []), "marker": "", "linestyle": style.DASHED}
+        _level(axes, mean_error(results, world, agent), look)
+    for number, (family, points) in enumerate(families.items()):
+        found = [mean_error(results, world, agent) for agent in points.values()]
+        beside = 1.02 ** (number - (len(families) - 1) / 2)
+        _line(axes, beside * np.array(list(points)), found, looks[family])
+    ticks = sorted({x for points in families.values() for x in points})
+    axes.set_xscale("log" if all(ticks) else "linear")
+    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _told_apart(names: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """How each label is drawn, given agents' own names: in the colour of the kind, others of that kind fainter."""
+    kinds = {label: style.kind_and_frame(name)[0] for label, name in names.items()}
+    looks = {}
+    for label, kind in kinds.items():
+        alike = [other for other, its_kind in kinds.items() if its_kind == kind]
+        number = alike.index(label)
+        looks[label] = {
+            "color": style.colour(kind),
+            "alpha": 1 - 0.6 * number / len(alike),
+            "marker": MARKERS[number % len(MARKERS)],
+            "markersize": 5.5,
+            "linewidth": 1.8,
+            "label": label,
+        }
+    return looks
+
+
+def capacities(agents: Sequence[str]) -> tuple[dict[str, dict[int, str]], list[str]]:
+    """Agents by family and capacity (the label up to its last space, and the number after it), and the others."""
+    families: dict[str, dict[int, str]] = {}
+    for agent in agents:
+        family, _, capacity = agent.rpartition(" ")
+        if family and capacity.isdecimal():
+            families.setdefault(family, {})[int(capacity)] = agent
+    of_family = {agent for points in families.values() for agent in points.values()}
+    ordered = {family: dict(sorted(points.items())) for family, points in families.items()}
+    return ordered, [agent for agent in agents if agent not in of_family]
 
 
 def _over(results: Results) -> str:

@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from backcast.arrays import Vector
-from backcast.report import style
+from backcast.report import drawing, style
 from backcast.report.numbers import (
     METRIC_NAMES,
     RECENT,
@@ -21,6 +21,7 @@ from backcast.report.numbers import (
     over,
     own_names,
     seconds_per_update,
+    with_divergences,
 )
 from backcast.studies.statistics import mean_and_error
 
@@ -28,7 +29,7 @@ POINTS = 70  # numbers of updates at which errors are read
 SPAN = 500  # the last of them over the first: before that all agents are as good as untrained
 MARKERS = "osD^vP"
 Looks = dict[str, Any]
-Curve = tuple[Vector, Vector, Vector]  # computation, the mean error there, and its standard error
+Curve = tuple[Vector, Vector, Vector, bool]  # computation, mean error, its standard error; whether the agent diverged
 FIRST: Looks = {"color": style.INK, "linewidth": 1.4}
 BEHIND: Looks = {"color": "#d0d7dd", "linewidth": 0.8, "zorder": 1}
 WORDS: Looks = {"fontsize": style.SMALL, "labelcolor": style.INK, "frameon": False}
@@ -58,7 +59,7 @@ def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Fig
     for axes, (family, looks) in zip(panels[:, -1], families.items(), strict=True):
         _name(axes, family, looks)
     _key(figure, results)
-    style.write_below(figure, _note(results))
+    style.write_below(figure, with_divergences(results, _note(results)))
     return figure
 
 
@@ -90,8 +91,10 @@ def _looks(agent: str, name: str, members: list[str]) -> Looks:
 
 
 def _grid(results: Results, world: str) -> Vector:
-    """Numbers of updates up to the budget or, if there is none, to the end of the longest run."""
-    end = budget(results, world) or max(results.updates(world, agent).max() for agent in results.agents(world))
+    """Numbers of updates up to the budget or, if there is none, to the end of the longest run that did not diverge."""
+    agents = results.agents(world)
+    whole = [agent for agent in agents if not results.diverged(world, agent).any()] or agents
+    end = budget(results, world) or max(results.updates(world, agent).max() for agent in whole)
     return np.geomspace(end / SPAN, end, POINTS)
 
 
@@ -99,22 +102,31 @@ def _curve(results: Results, world: str, agent: str, grid: Vector, cost: float) 
     """An agent's error where all its runs have finished an episode and none is over."""
     errors = error_at(results, world, agent, grid)
     known = np.isfinite(errors).all(axis=0)
-    return grid[known] * cost, *mean_and_error(errors[:, known])
+    return grid[known] * cost, *mean_and_error(errors[:, known]), bool(results.diverged(world, agent).any())
 
 
 def _draw(axes: Axes, curves: dict[str, Curve], looks: dict[str, Looks]) -> None:
-    """The agents of a family, and behind them the first agent of the world, in the colour of ink, and all others."""
-    for agent, (x, mean, error) in curves.items():
+    """The agents of a family, and behind them the first agent of the world, in the colour of ink, and all others.
+
+    Those that diverged end in a cross, and do not set the limits unless there are no others.
+    """
+    everyone = all(diverged for *_, diverged in curves.values())
+    for agent, (x, mean, error, diverged) in curves.items():
+        if x.size == 0:
+            continue
         look = looks.get(agent, FIRST if agent == next(iter(curves)) else BEHIND)
         place = 0.1 + 0.07 * list(looks).index(agent) if agent in looks else 0.0
-        if x.size:
-            axes.plot(x, mean, markevery=(place, 0.4), **look)  # in parts of the panel's diagonal
-        if x.size and look is not BEHIND and np.isfinite(error).all():
-            axes.fill_between(x, mean - error, mean + error, color=look["color"], alpha=0.2, linewidth=0)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(numticks=9))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}" if x < 1000 else f"{x / 1000:g}k"))
-    style.log_axis(axes)
+        look_here = look | {"markevery": (place, 0.4)}  # in parts of the panel's diagonal
+        with drawing.limits_kept(axes, diverged and not everyone):
+            drawing.band(axes, x, mean, None if look is BEHIND else error, look_here)
+            if look is not BEHIND and diverged:
+                drawing.cross(axes, x[-1], mean[-1], look["color"])
+    if not drawing.is_empty(axes):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(numticks=9))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}" if x < 1000 else f"{x / 1000:g}k"))
+    drawing.log_axis(axes)
 
 
 def _caption(column: Sequence[Axes], world: str, metric: str, x: str) -> None:

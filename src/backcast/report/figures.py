@@ -1,9 +1,10 @@
 """Figures of a study's results, by name: `PLOTS["error-curves"](results)`; `save` writes one as SVG and PNG."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -12,28 +13,45 @@ from matplotlib.figure import Figure
 
 from backcast.arrays import Vector
 from backcast.files import atomic_path
-from backcast.report import style
-from backcast.report.comparisons import error_by_agent, error_by_horizon
+from backcast.report import drawing, style
+from backcast.report.comparisons import ACROSS, error_by_agent, error_by_capacity, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
-from backcast.report.numbers import Results, over
+from backcast.report.numbers import Results, finite_part, over, with_divergences
 from backcast.studies.statistics import cumulative_on_grid, mean_and_error
 
 POINTS = 250  # of a curve that are drawn at most
 
 
+class Curve(NamedTuple):
+    """What is drawn of an agent: places (E,), values there (seeds, E), and whether they end because it diverged."""
+
+    x: Vector
+    values: Vector
+    diverged: bool = False
+
+
 def error_curves(results: Results) -> Figure:
-    """Error of the values over episodes, a column per world: over all states above, over non-terminal ones below."""
-    figure, panels = style.sheet(2, len(results.worlds), sharex="col")
-    for column, world in zip(panels.T, results.worlds, strict=True):
-        agents = results.agents(world)
-        for axes, metric in zip(column, ("rmsve", "rmsve_inner"), strict=True):
-            _bands(axes, {agent: results.curves(world, agent, metric) for agent in agents})
+    """Error of the values over episodes, two panels per world: over all states above, over non-terminal ones below."""
+    columns = min(ACROSS, len(results.worlds))
+    blocks = math.ceil(len(results.worlds) / columns)
+    figure, panels = style.sheet(2 * blocks, columns, height=6.75 * blocks)
+    pairs = panels.reshape(blocks, 2, columns).swapaxes(1, 2).reshape(-1, 2)
+    for (above, below), world in zip(pairs, results.worlds, strict=False):
+        for axes, metric in ((above, "rmsve"), (below, "rmsve_inner")):
+            _bands(axes, _by_episode(results, world, results.agents(world), metric))
             axes.set_ylim(bottom=0)
-        style.thumbnail(column[0], world)
-        style.caption(column[0], style.world_title(world), y="RMSVE, all states")
-        style.caption(column[1], x="episode", y="RMSVE, non-terminal states")
+        above.sharex(below)
+        above.tick_params(labelbottom=False)
+        style.thumbnail(above, world)
+        narrow = columns == ACROSS
+        title = style.stacked_title(world, 24) if narrow else style.world_title(world)
+        style.caption(above, title, y="RMSVE, all states", size=style.MEDIUM if narrow else style.LARGE)
+        style.caption(below, x="episode", y="RMSVE, non-terminal states")
+    for axes in pairs[len(results.worlds) :].flat:
+        axes.remove()
     pure = any(style.is_pure(agent) for world in results.worlds for agent in results.agents(world))
-    return style.finish(figure, over(results) + ("; pure: planning without learning" if pure else ""))
+    note = over(results) + ("; pure: planning without learning" if pure else "")
+    return style.finish(figure, with_divergences(results, note))
 
 
 def error_by_ratio(results: Results) -> Figure:
@@ -42,35 +60,35 @@ def error_by_ratio(results: Results) -> Figure:
     figure, panels = style.sheet(2, len(modes), sharex=True)
     for (above, below), (mode, agents) in zip(panels.T, modes.items(), strict=True):
         errors = {agent: _areas(results, agent) for agent in agents}
-        means = np.array([mean for mean, _ in errors.values()])
-        low, width = means.min(axis=0), np.ptp(means, axis=0) + np.finfo(float).tiny  # equal means are all 0
+        means = np.ma.masked_invalid([mean for mean, _ in errors.values()])  # without agents that diverged
+        low, width = means.min(axis=0).filled(0), np.ma.ptp(means, axis=0).filled(0) + np.finfo(float).tiny  # equal: 0
         _points(above, {agent: ((mean - low) / width, error / width) for agent, (mean, error) in errors.items()})
         _points(below, errors)
-        style.log_axis(below)
+        drawing.log_axis(below)
         below.set_xticks(range(len(results.worlds)), [_ratio(world) for world in results.worlds])
         style.caption(above, mode, y="AUC of RMSVE, normalised")
         style.caption(below, x="← channelling   states before : after   broadcasting →", y="AUC of RMSVE")
     note = "normalised per ratio: (AUC − min) / (max − min) over the panel's agents"
-    return style.finish(figure, f"{over(results)}; {note}")
+    return style.finish(figure, with_divergences(results, f"{over(results)}; {note}"))
 
 
 def reward_over_steps(results: Results) -> Figure:
     """Reward of the episodes finished so far against environment steps, up to the end of the shortest run."""
     figure, panes = _panes(results, "environment steps", "cumulative reward")
     for axes, world, agents in panes:
-        grid, earned = _earned(results, world)
-        _bands(axes, {agent: earned[agent] for agent in agents}, grid)
+        earned = _earned(results, world)
+        _bands(axes, {agent: earned[agent] for agent in agents if agent in earned})
         axes.set_ylim(bottom=0)
-    return style.finish(figure, f"{over(results)}; cut at the shortest run")
+    return style.finish(figure, with_divergences(results, f"{over(results)}; cut at the shortest run"))
 
 
 def steps_per_episode(results: Results) -> Figure:
     """Steps of each episode, a panel per world; where agents also plan without learning, one more for those."""
     figure, panes = _panes(results, "episode", "steps per episode")
     for axes, world, agents in panes:
-        _bands(axes, {agent: results.curves(world, agent, "steps") for agent in agents})
-        style.log_axis(axes)
-    return style.finish(figure, over(results))
+        _bands(axes, _by_episode(results, world, agents, "steps"))
+        drawing.log_axis(axes)
+    return style.finish(figure, with_divergences(results, over(results)))
 
 
 PLOTS: dict[str, Callable[[Results], Figure]] = {
@@ -80,6 +98,7 @@ PLOTS: dict[str, Callable[[Results], Figure]] = {
     "steps-per-episode": steps_per_episode,
     "error-by-agent": error_by_agent,
     "error-by-horizon": error_by_horizon,
+    "error-by-capacity": error_by_capacity,
     "error-against-updates": error_against_updates,
     "error-against-seconds": error_against_seconds,
 }
@@ -119,25 +138,59 @@ def _panes(results: Results, x: str, y: str) -> tuple[Figure, list[tuple[Axes, s
     return figure, [(axes, world, agents) for axes, (world, _, agents) in zip(panels.flat, panes, strict=False)]
 
 
-def _bands(axes: Axes, curves: dict[str, Vector], x: Vector | None = None) -> None:
-    """Each agent's mean with its standard error; of long curves every so many episodes, none of them smoothed."""
-    for agent, values in curves.items():
-        at = np.arange(values.shape[1]) + 1 if x is None else x
-        chosen = np.unique(np.linspace(0, len(at) - 1, POINTS).astype(int))
-        mean, error = (part[chosen] for part in mean_and_error(values))
-        axes.plot(at[chosen], mean, **style.line_style(agent, list(curves)))
-        axes.fill_between(at[chosen], mean - error, mean + error, color=style.colour(agent), alpha=0.2, linewidth=0)
+def _by_episode(results: Results, world: str, agents: Iterable[str], metric: str) -> dict[str, Curve]:
+    """The curves of agents against the number of the episode."""
+    found = {}
+    for agent in agents:
+        values = results.curves(world, agent, metric)
+        part = finite_part(values)
+        found[agent] = Curve(np.arange(1.0, part.shape[1] + 1), part, part.shape != values.shape)
+    return found
+
+
+def _bands(axes: Axes, curves: dict[str, Curve]) -> None:
+    """Each agent's mean with its standard error; of long curves every so many episodes, none of them smoothed.
+
+    Those that diverged end in a cross, and do not set the limits unless there are no others.
+    """
+    everyone = all(curve.diverged for curve in curves.values())
+    for agent, curve in curves.items():
+        if curve.x.size == 0:
+            continue
+        chosen = np.unique(np.linspace(0, curve.x.size - 1, POINTS).astype(int))
+        x, (mean, error) = curve.x[chosen], (part[chosen] for part in mean_and_error(curve.values))
+        looks = style.line_style(agent, list(curves))
+        with drawing.limits_kept(axes, curve.diverged and not everyone):
+            if curve.diverged:
+                looks["label"] += " ×"
+                drawing.cross(axes, x[-1], mean[-1], looks["color"])
+            drawing.band(axes, x, mean, error, looks)
     axes.margins(x=0)
 
 
-def _earned(results: Results, world: str) -> tuple[Vector, dict[str, Vector]]:
-    """Environment steps up to the shortest run of all agents, and what each agent had earned there."""
-    agents = results.agents(world)
-    steps, reward = (
-        np.concatenate([results.curves(world, agent, metric) for agent in agents]) for metric in ("steps", "reward")
-    )
-    grid, earned = cumulative_on_grid(steps, reward, POINTS)
-    return grid, dict(zip(agents, np.split(earned, len(agents)), strict=True))
+def _earned(results: Results, world: str) -> dict[str, Curve]:
+    """What agents had earned after so many environment steps, up to the shortest run of all agents.
+
+    An agent that diverged before is drawn as far as its own runs go, if they finish an episode.
+    """
+    lost = [agent for agent in results.agents(world) if results.diverged(world, agent).any()]
+    found = _on_one_grid(results, world, [agent for agent in results.agents(world) if agent not in lost])
+    end = min((curve.x[-1] for curve in found.values()), default=np.inf)
+    for agent in lost:
+        for x, values, _ in _on_one_grid(results, world, [agent]).values():
+            found[agent] = Curve(x[x <= end], values[:, x <= end], bool(x[-1] <= end))
+    return found
+
+
+def _on_one_grid(results: Results, world: str, agents: Sequence[str]) -> dict[str, Curve]:
+    """What agents had earned after so many environment steps, up to the shortest of their runs."""
+    steps, reward = ([results.curves(world, agent, metric) for agent in agents] for metric in ("steps", "reward"))
+    lengths = finite_part(np.concatenate(steps)) if agents else np.empty((0, 0))
+    if lengths.size == 0:
+        return {}
+    grid, earned = cumulative_on_grid(lengths, finite_part(np.concatenate(reward)), POINTS)
+    rows = np.split(earned, len(agents))
+    return {agent: Curve(grid, values) for agent, values in zip(agents, rows, strict=True)}
 
 
 def _areas(results: Results, agent: str) -> tuple[Vector, Vector]:
@@ -150,8 +203,10 @@ def _points(axes: Axes, errors: dict[str, tuple[Vector, Vector]]) -> None:
     """Each agent's mean and standard error in each world, joined by a line."""
     for agent, (mean, error) in errors.items():
         looks = style.line_style(agent, list(errors))
-        axes.plot(mean, marker="o", markersize=5, clip_on=False, **looks)
-        axes.errorbar(range(len(mean)), mean, error, fmt="none", ecolor=looks["color"], capsize=3, clip_on=False)
+        x, known = np.arange(float(len(mean))), np.isfinite(mean)
+        drawing.joined(axes, x, mean, looks | {"marker": "o", "markersize": 5, "clip_on": False})
+        bars: dict[str, Any] = {"fmt": "none", "ecolor": looks["color"], "capsize": 3, "clip_on": False}
+        axes.errorbar(x[known], mean[known], error[known], **bars)
     axes.set_xlim(-0.2, len(mean) - 1)
 
 

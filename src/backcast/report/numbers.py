@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from backcast.arrays import Vector
+from backcast.arrays import Indices, Vector
 from backcast.report import style
+from backcast.studies.divergence import divergences
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap, on_update_grid
 
@@ -17,6 +19,7 @@ METRIC_NAMES = {
     "reward": "reward per episode",
 }
 RECENT = 5  # episodes: the steps of a single one are mostly luck
+MOST_LINES = 6  # about agents that diverged, below a figure
 
 
 class Results(Protocol):
@@ -41,7 +44,7 @@ class Results(Protocol):
         """What was measured, the error first: some of rmsve, rmsve_inner, steps and reward."""
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """One of these, (seeds, episodes)."""
+        """One of these, (seeds, episodes); infinite from the episode on in which a run diverged."""
 
     def means(self, world: str, agent: str, metric: str) -> Vector:
         """The mean of each seed's curve, (seeds,)."""
@@ -52,10 +55,29 @@ class Results(Protocol):
     def seconds(self, world: str, agent: str) -> float:
         """Mean processor seconds of a run."""
 
+    def diverged(self, world: str, agent: str) -> Indices:
+        """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
+
 
 def over(results: Results) -> str:
     """What the curves of a figure show."""
     return f"mean ± standard error over {results.seeds} seeds" if results.seeds > 1 else "one seed"
+
+
+def with_divergences(results: Results, note: str) -> str:
+    """A note below a figure and, if runs of its agents diverged, a line about each agent and world."""
+    lines = []
+    for world, agent, words in divergences(results):
+        where = f" ({style.world_title(world)})" if len(results.worlds) > 1 else ""
+        lines.append(f"× {style.agent_label(agent, results.agents(world))} {words}{where}")
+    more = len(lines) - MOST_LINES
+    rest = [f"… and {more} more, in the table"] if more > 0 else []
+    return "\n".join([note, *lines[:MOST_LINES], *rest])
+
+
+def finite_part(curves: Vector) -> Vector:
+    """The episodes before the first one in which a run diverged, (seeds, up to all episodes)."""
+    return curves[:, np.logical_and.accumulate(np.isfinite(curves).all(axis=0))]
 
 
 def error_metric(results: Results, world: str) -> str:
@@ -82,11 +104,13 @@ def budget(results: Results, world: str) -> int | None:
 def error_at(results: Results, world: str, agent: str, grid: Vector) -> Vector:
     """The error after so many value updates, (seeds, G); NaN before the first episode ends and after the run.
 
-    RMSVE at the end of the last episode finished by then; steps as a mean over the `RECENT` last such episodes.
+    RMSVE at the end of the last episode finished by then; steps as a mean over the `RECENT` last such episodes. A run
+    that diverged is not over, but infinitely bad for ever.
     """
     updates, metric = results.updates(world, agent), error_metric(results, world)
     values = results.curves(world, agent, metric)
-    return on_update_grid(updates, _recent(values, episodes_run(updates)) if metric == "steps" else values, grid)
+    errors = on_update_grid(updates, _recent(values, episodes_run(updates)) if metric == "steps" else values, grid)
+    return np.where(np.isinf(values[:, -1:]) & (grid >= updates[:, -1:]), np.inf, errors)
 
 
 def episodes_run(updates: Vector) -> Vector:
@@ -96,9 +120,9 @@ def episodes_run(updates: Vector) -> Vector:
 
 def _recent(values: Vector, episodes: Vector) -> Vector:
     """Of each episode, the mean of it and those just before; what repeats the last episode repeats its mean."""
-    sums = np.pad(values.cumsum(axis=1), ((0, 0), (RECENT, 0)))
+    windows = sliding_window_view(np.pad(values, ((0, 0), (RECENT - 1, 0))), RECENT, axis=1)
     number = np.arange(values.shape[1])
-    means = (sums[:, RECENT:] - sums[:, :-RECENT]) / np.minimum(number + 1, RECENT)
+    means = windows.sum(axis=-1) / np.minimum(number + 1, RECENT)
     return np.take_along_axis(means, np.minimum(number, episodes[:, None] - 1), axis=1)
 
 
@@ -108,9 +132,10 @@ def seconds_per_update(results: Results, world: str, agent: str) -> float:
 
 
 def updates_per_step(results: Results, world: str, agent: str) -> float:
-    """Value updates per step of the environment; NaN where the steps were not recorded and the world's name is silent.
+    """Value updates per step of the environment; NaN where it is not known how many steps there were.
 
-    In control steps are recorded; in a chain every episode has one less than there are levels.
+    In control steps are recorded, but not of runs that diverged; in a chain every episode has one less than there are
+    levels.
     """
     updates, metric = results.updates(world, agent), error_metric(results, world)
     episodes, levels = episodes_run(updates), style.levels(world)
@@ -119,4 +144,4 @@ def updates_per_step(results: Results, world: str, agent: str) -> float:
         steps = results.curves(world, agent, metric).sum(where=before_the_end)
     else:
         steps = episodes.sum() * (len(levels) - 1) if levels else np.nan
-    return float(updates[:, -1].sum() / steps)
+    return float(updates[:, -1].sum() / steps) if np.isfinite(steps) else np.nan

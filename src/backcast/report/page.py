@@ -26,7 +26,8 @@ from backcast.report.numbers import (
 from backcast.studies import STUDIES
 from backcast.studies import results as results_of
 from backcast.studies.claims import judge
-from backcast.studies.statistics import bootstrap, iqm, mean_and_error, probability_of_improvement
+from backcast.studies.divergence import in_words
+from backcast.studies.statistics import Interval, bootstrap, iqm, mean_and_error, probability_of_improvement
 from backcast.studies.store import Results, machine
 
 PARTS = (1 / 20, 1 / 4, 1)  # of a study's budget, after which agents are compared
@@ -92,14 +93,19 @@ def _table(result: Results, world: str) -> dict[str, Any]:
 
 
 def _row(result: Results, world: str, agent: str, metrics: list[str]) -> dict[str, Any]:
-    """Mean ± standard error of every metric; of the first, where lower is better, the IQM and who wins how often."""
+    """Mean ± standard error of every metric; of the first, where lower is better, the IQM and who wins how often.
+
+    Runs that diverged have no mean, but lose; the interquartile mean is finite unless more than a quarter diverged.
+    """
     first, baseline = (result.means(world, name, metrics[0]) for name in (agent, result.agents(world)[0]))
     middle = bootstrap(first, iqm, seed=0)
     wins = probability_of_improvement(first, baseline, better="lower", seed=0)
+    diverged = in_words(result.diverged(world, agent))
     return {
         "agent": agent,
-        "cells": [_mean_and_error(result.means(world, agent, metric)) for metric in metrics],
-        "iqm": str(middle) if np.isfinite(middle.low) else f"{middle.estimate:.3f}",
+        "diverged": diverged,
+        "cells": [] if diverged else [_mean_and_error(result.means(world, agent, metric)) for metric in metrics],
+        "iqm": _in_short(middle),
         "wins": f"{wins.estimate:.0%}" if agent != result.agents(world)[0] else "",
         "updates": f"{result.value_updates(world, agent):,.0f}",
     }
@@ -129,19 +135,27 @@ def _at_equal_updates(result: Results, world: str, limit: int) -> dict[str, Any]
 def _errors_at(result: Results, world: str, agent: str, places: Vector) -> list[str]:
     """The mean error over seeds after each number of updates; if that of some seeds is not known, why, and of how many.
 
-    A dash: they had not yet finished an episode. "over": they had finished all their episodes.
+    A dash: they had not yet finished an episode. "over": they had finished all their episodes. "diverged": they had.
     """
     cells = []
     starts = result.updates(world, agent)[:, 0].max()
     for place, errors in zip(places, error_at(result, world, agent, places).T, strict=True):
         known = int(np.isfinite(errors).sum())
-        missing = ("–" if place < starts else "over") + (f" ({known} of {errors.size} seeds)" if known else "")
+        why = "diverged" if np.isinf(errors).any() else "–" if place < starts else "over"
+        missing = why + (f" ({known} of {errors.size} seeds)" if known else "")
         cells.append(_mean_and_error(errors) if known == errors.size else missing)
     return cells
 
 
 def _or_dash(number: float, digits: str) -> str:
     return f"{number:{digits}}" if np.isfinite(number) else "–"
+
+
+def _in_short(found: Interval) -> str:
+    """An estimate with its interval if that is known; a dash if it is infinite."""
+    if not np.isfinite(found.estimate):
+        return "–"
+    return f"{found.estimate:.3f}" if np.isnan(found.low) else str(found)
 
 
 def _mean_and_error(values: Vector) -> str:

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import Any
 from zlib import crc32
 
@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from scipy.optimize import isotonic_regression
 
 from backcast.arrays import Vector
@@ -60,11 +59,14 @@ WORDS = {
     "variant=mcmahan-gordon": "McMahan and Gordon",
     "lam_by=td": "λ-model by TD",
     "lam_by=mc": "λ-model from episodes",
+    "learn_by=lms": "LMS",
+    "learn_by=rls": "RLS",
 }
 CHAIN = re.compile(r"chain(?P<sizes>(-\d+)+)(-branches-\d+)?")
 BESIDE_TITLE = (1.05, 1.03, 0.26, 0.22)  # left, bottom, width and height in fractions of the panel
 SMALL, MEDIUM, LARGE = 10.0, 12.0, 14.0
 ENDS = 9  # curves of a panel that are named where they end
+EDGE, TOP = 0.99, 0.9  # of a panel: what ends there ends at the edge, and how high names of curves that do not may be
 
 
 def is_pure(agent: str) -> bool:
@@ -103,15 +105,16 @@ def colour(agent: str) -> str:
 def line_style(agent: str, among: Sequence[str]) -> dict[str, Any]:
     """How an agent's curve is drawn among others.
 
-    True models are dashed; planning from s' is dotted if planning from s is there too, and a model of counts
-    dash-dotted if a softmax is; where one agent was run with several settings (`forward,alpha=0.5`), the curves fade in
+    True models are dashed; planning from s' is dotted if planning from s is there too, and another model than the usual
+    one dash-dotted if that is; where one agent was run with several settings (`forward,alpha=0.5`), the curves fade in
     their order.
     """
     kind, frame = kind_and_frame(agent)
     dashes: Any = DASHED if kind.startswith("true-") else "solid"
     if frame == "current" and agent.replace("@current", "@previous") in among:
         dashes = DOTTED
-    if agent.replace("model=counts", "model=softmax") in set(among) - {agent}:
+    with_usual_model = {agent.replace("model=counts", "model=softmax"), re.sub(r",model=[^,]*", "", agent)}
+    if with_usual_model & (set(among) - {agent}):
         dashes = DASH_DOTTED
     alike = [other for other in among if _base(other) == _base(agent)]
     strength = 1 - 0.7 * alike.index(agent) / len(alike)
@@ -127,8 +130,8 @@ def _base(agent: str) -> tuple[str, str | None]:
 def agent_label(agent: str, among: Sequence[str]) -> str:
     """An agent in words.
 
-    That it plans without learning is said where others of the panel do both; that its model is a softmax, which is
-    usual, where others of its kind have another one.
+    That it plans without learning is said where others of the panel do both; that its model is the usual one, a softmax
+    or with linear values the expectation, where others of its kind have another one.
     """
     kind, frame = kind_and_frame(agent)
     words = NAMES.get(kind, kind.replace("-", " "))
@@ -136,8 +139,10 @@ def agent_label(agent: str, among: Sequence[str]) -> str:
     mixed = any(plans(other) and not is_pure(other) for other in among)
     words += " (pure)" if is_pure(agent) and mixed else ""
     models = {settings(other).get("model") for other in among if kind_and_frame(other)[0] == kind}
-    usual = ["softmax"] if len(models) > 1 and not {"model", "lam_by"} & settings(agent).keys() else []
-    return ", ".join([words, *usual, *map(_setting, agent.split(",")[1:])])
+    linear = {"features", "learn_by"} & settings(agent).keys()
+    usual = ["expectation" if linear else "softmax"]
+    said = len(models) > 1 and not {"model", "lam_by"} & settings(agent).keys()
+    return ", ".join([words, *(usual if said else []), *map(_setting, agent.split(",")[1:])])
 
 
 def _setting(given: str) -> str:
@@ -200,16 +205,6 @@ def caption(axes: Axes, title: str = "", x: str = "", y: str = "", size: float =
     axes.set_ylabel(y, fontsize=MEDIUM, color=INK)
 
 
-def log_axis(axes: Axes) -> None:
-    """A logarithmic y axis, for what is drawn already, whose ticks are plain numbers."""
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    subs = (1, 2, 3, 4, 6, 8) if high < 4 * low else (1, 2, 5) if high < 200 * low else (1,)
-    axes.yaxis.set_major_locator(LogLocator(subs=subs))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
-
-
 def finish(figure: Figure, note: str) -> Figure:
     """Write a note below the figure and name the curves: where they end or, if there are too many, in a key."""
     write_below(figure, note)
@@ -217,14 +212,17 @@ def finish(figure: Figure, note: str) -> Figure:
         key(figure, "outside lower left", columns=2)
         return figure
     figure.draw_without_rendering()  # now it is known how large the panels are
-    for axes in figure.axes:
+    for axes in filter(_named, figure.axes):
         name_ends(axes)
     return figure
 
 
 def write_below(figure: Figure, note: str) -> None:
-    """Write a note at the right, below the figure."""
-    figure.supxlabel(note, x=0.99, ha="right", fontsize=SMALL, color=MUTED)
+    """Write a note at the right, below the figure, which grows by as much as there is more than one line of it."""
+    width, height = figure.get_size_inches()
+    lines = [part for line in note.splitlines() for part in wrap(line, int(12.3 * width))]
+    figure.set_figheight(height + (len(lines) - 1) * 1.25 * SMALL / 72)
+    figure.supxlabel("\n".join(lines), x=0.99, ha="right", fontsize=SMALL, color=MUTED)
 
 
 def key(figure: Figure, place: str, columns: int = 1) -> None:
@@ -240,21 +238,28 @@ def _named(axes: Axes) -> list[Line2D]:
 
 
 def name_ends(axes: Axes) -> None:
-    """Write each curve's label to the right of its end, in its colour, no two over each other."""
-    lines = sorted(_named(axes), key=lambda line: _end(axes, line))
-    ends = np.array([_end(axes, line) for line in lines])
+    """Write each curve's label to the right of its panel, in its colour, near the height of its end.
+
+    No two are over each other. To a curve that ends before the right edge, where its agent diverged, no line leads.
+    """
+    ends = {line: _end(axes, line) for line in _named(axes)}
+    heights = {line: y if x > EDGE else float(np.clip(y, 0, TOP)) for line, (x, y) in ends.items()}
+    lines = sorted(ends, key=lambda line: heights[line])
     height = axes.get_window_extent().height / axes.figure.dpi * 72
-    for line, end, place in zip(lines, ends, spread(ends, 1.25 * MEDIUM / height), strict=True):
+    places = spread(np.array([heights[line] for line in lines]), 1.25 * MEDIUM / height)
+    for line, place in zip(lines, places, strict=True):
         looks: dict[str, Any] = {"color": line.get_color(), "linestyle": line.get_linestyle(), "linewidth": 1.0}
-        axes.plot([1, 1.035], [end, place], transform=axes.transAxes, clip_on=False, **looks)
+        x, end = ends[line]
+        if x > EDGE:
+            axes.plot([1, 1.035], [end, place], transform=axes.transAxes, clip_on=False, **looks)
         words, ink = str(line.get_label()), READABLE.get(looks["color"], looks["color"])
         axes.text(1.045, place, words, transform=axes.transAxes, va="center", fontsize=MEDIUM, color=ink)
 
 
-def _end(axes: Axes, line: Line2D) -> float:
-    """The height of a curve's end as a fraction of its panel's."""
+def _end(axes: Axes, line: Line2D) -> Vector:
+    """Where a curve ends, (2,), in fractions of its panel."""
     last = np.asarray(line.get_xydata())[-1]
-    return float((axes.transScale + axes.transLimits).transform(last)[1])
+    return np.asarray((axes.transScale + axes.transLimits).transform(last))
 
 
 def spread(heights: Vector, gap: float) -> Vector:

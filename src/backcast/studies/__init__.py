@@ -14,7 +14,7 @@ from backcast.studies.spec import Study, check_study, read_study
 from backcast.studies.store import Results, Store
 
 PAPER = ("fan-levels", "fan-ratios", "frames", "stochasticity")
-BEYOND = ("estimation", "horizons", "neighbours", "experience", "off-policy")
+BEYOND = ("estimation", "horizons", "neighbours", "experience", "off-policy", "linear", "planner-aware", "abstract")
 STUDIES = PAPER + BEYOND
 
 SCHEMA = pa.schema(

@@ -2,14 +2,18 @@
 
 A claim has parts, each a paired difference over seeds that the claim says is positive. A part is supported if its
 95 % interval lies above 0 (or above its margin), contradicted if it lies below, else undecided. A claim is supported if
-all its parts are, contradicted if one of them is, else undecided: a verdict can come out any way.
+all its parts are, contradicted if one of them is, else undecided: a verdict can come out any way. Agents of which a run
+diverged have no mean to be compared: the part says so, and is undecided.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any
 
-from backcast.arrays import Vector
+import numpy as np
+
+from backcast.studies.divergence import in_words
 from backcast.studies.statistics import Interval, bootstrap, seeds_needed
 from backcast.studies.store import Results
 
@@ -24,24 +28,31 @@ class Part:
 
     Attributes:
         name: what is compared.
-        effect: the mean difference that the claim says is positive, with its interval.
+        effect: the mean difference that the claim says is positive, with its interval; None if runs diverged.
         unit: what it is measured in.
         more_seeds: how many more would decide it, if effect and spread stay as they are; None if none would.
+        diverged: which agents diverged, in words; empty if none did.
     """
 
     name: str
-    effect: Interval
+    effect: Interval | None
     unit: str
     more_seeds: int | None
+    diverged: str = ""
 
     @property
     def verdict(self) -> str:
         """What the interval says; nothing with so few seeds that a bootstrap means little."""
-        if self.effect.n < FEWEST_SEEDS:
+        if self.effect is None or self.effect.n < FEWEST_SEEDS:
             return UNDECIDED
         if self.effect.low > 0:
             return SUPPORTED
         return CONTRADICTED if self.effect.high < 0 else UNDECIDED
+
+    @property
+    def outcome(self) -> str:
+        """The effect with its interval and unit, or why there is none."""
+        return self.diverged if self.effect is None else f"{self.effect} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ class Verdict:
     def decisive(self) -> Part:
         """The part that the verdict hangs on: the one least in favour of the claim."""
         order = {CONTRADICTED: 0, UNDECIDED: 1, SUPPORTED: 2}
-        return min(self.parts, key=lambda part: (order[part.verdict], part.effect.low))
+        return min(self.parts, key=lambda part: (order[part.verdict], part.effect.low if part.effect else -np.inf))
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -81,7 +92,7 @@ class Verdict:
     def __str__(self) -> str:
         part = self.decisive
         more = ""
-        if part.verdict == UNDECIDED:
+        if part.verdict == UNDECIDED and not part.diverged:
             more = (
                 "; no number of seeds would decide it"
                 if part.more_seeds is None
@@ -89,7 +100,7 @@ class Verdict:
             )
         return (
             f"{self.number:>2} {self.verdict:<12} {self.sentence} "
-            f"[{part.name}: {part.effect} {part.unit}; {self.seeds} seeds{more}]"
+            f"[{part.name}: {part.outcome}; {self.seeds} seeds{more}]"
         )
 
 
@@ -112,15 +123,24 @@ def judge(results: Results) -> list[Verdict]:
     ]
 
 
-def _part(name: str, differences: Vector, unit: str) -> Part:
-    """A part from one difference per seed; its interval is a bootstrap over seeds, and the same every time."""
+Term = tuple[float, str, str]  # a factor, a world and an agent, whose mean it multiplies
+
+
+def _part(results: Results, name: str, metric: str, *terms: Term) -> Part:
+    """A part from the sum of some terms, seed by seed; its interval is a bootstrap over seeds, the same every time."""
+    unit = "steps per episode" if metric == "steps" else "RMSVE"
+    lost = {f"{agent} in {world}": in_words(results.diverged(world, agent)) for _, world, agent in terms}
+    if any(lost.values()):
+        return Part(name, None, unit, None, "; ".join(f"{who} {words}" for who, words in lost.items() if words))
+    differences = np.sum([factor * results.means(world, agent, metric) for factor, world, agent in terms], axis=0)
     n = len(differences)
     needed = FEWEST_SEEDS if n < FEWEST_SEEDS else seeds_needed(differences)
     return Part(name, bootstrap(differences, seed=0), unit, None if needed is None else max(0, needed - n))
 
 
-def _steps(results: Results, world: str, agent: str) -> Vector:
-    return results.means(world, agent, "steps")
+def _lower(results: Results, name: str, metric: str, world: str, better: str, worse: str) -> Part:
+    """A part for which one agent's mean has to be lower than another's."""
+    return _part(results, name, metric, (1, world, worse), (-1, world, better))
 
 
 def _planner(direction: str, model: str) -> str:
@@ -135,8 +155,8 @@ def _levels(world: str, worse: str, better: str) -> Callable[[Results], Iterator
     def parts(results: Results) -> Iterator[Part]:
         for model in ("learned model", "true model"):
             for metric, states in (("rmsve", "all states"), ("rmsve_inner", "non-terminal states")):
-                areas = [results.means(world, _planner(direction, model), metric) for direction in (worse, better)]
-                yield _part(f"{model}, {states}: {worse} − {better}", areas[0] - areas[1], "RMSVE")
+                name = f"{model}, {states}: {worse} − {better}"
+                yield _lower(results, name, metric, world, _planner(better, model), _planner(worse, model))
 
     return parts
 
@@ -144,63 +164,59 @@ def _levels(world: str, worse: str, better: str) -> Callable[[Results], Iterator
 def _switches_once(results: Results) -> Iterator[Part]:
     """Backward planning has the advantage at one end and forward planning at the other, with one switch between."""
     for model in ("learned model", "learned model, pure planning", "true model"):
+        forward, backward = (_planner(direction, model) for direction in ("forward", "backward"))
         for metric, states in (("rmsve", "all states"), ("rmsve_inner", "non-terminal states")):
-            gains = [
-                results.means(world, _planner("forward", model), metric)
-                - results.means(world, _planner("backward", model), metric)
-                for world in RATIOS
-            ]
             where = f"{model}, {states}"
-            yield _part(f"{where}: backward ahead at 100:1", gains[0], "RMSVE")
-            yield _part(f"{where}: forward ahead at 1:100", -gains[-1], "RMSVE")
-            # a second switch would need forward ahead at some ratio and backward ahead again at a later one
-            again = [
-                (early, late)
-                for early in range(len(gains))
-                for late in range(early + 1, len(gains))
-                if _part("", -gains[early], "").verdict == _part("", gains[late], "").verdict == SUPPORTED
-            ]
-            for early, late in again[:1]:
-                names = RATIOS[early].removeprefix("chain-"), RATIOS[late].removeprefix("chain-")
-                yield _part(f"{where}: backward not ahead again at {names[1]}, after {names[0]}", -gains[late], "RMSVE")
+            yield _lower(results, f"{where}: backward ahead at 100:1", metric, RATIOS[0], backward, forward)
+            yield _lower(results, f"{where}: forward ahead at 1:100", metric, RATIOS[-1], forward, backward)
+            for early, late in _switches_back(results, metric, forward, backward)[:1]:
+                names = early.removeprefix("chain-"), late.removeprefix("chain-")
+                name = f"{where}: backward not ahead again at {names[1]}, after {names[0]}"
+                yield _lower(results, name, metric, late, forward, backward)
+
+
+def _switches_back(results: Results, metric: str, forward: str, backward: str) -> list[tuple[str, str]]:
+    """Every ratio at which forward is ahead, with each later one at which backward is ahead again."""
+
+    def wins(better: str, worse: str) -> set[str]:
+        return {ratio for ratio in RATIOS if _lower(results, "", metric, ratio, better, worse).verdict == SUPPORTED}
+
+    forwards, backwards = wins(forward, backward), wins(backward, forward)
+    return [(early, late) for early, late in combinations(RATIOS, 2) if early in forwards and late in backwards]
 
 
 def _frame(prefix: str, direction: str, better: str, worse: str) -> Callable[[Results], Iterator[Part]]:
     def parts(results: Results) -> Iterator[Part]:
-        steps = {frame: _steps(results, "maze", f"{prefix}{direction}@{frame}") for frame in (better, worse)}
-        yield _part(
-            f"{prefix}{direction}: from {worse} − from {better}", steps[worse] - steps[better], "steps per episode"
-        )
+        agent = prefix + direction
+        name = f"{agent}: from {worse} − from {better}"
+        yield _lower(results, name, "steps", "maze", f"{agent}@{better}", f"{agent}@{worse}")
 
     return parts
 
 
 def _hurt_less(results: Results) -> Iterator[Part]:
-    def hurt(agent: str) -> Vector:
-        return _steps(results, "maze-slip-0.5", agent) - _steps(results, "maze", agent)
-
-    forward, backward = "forward@current", "backward@previous"
-    yield _part("added by slipping: forward − backward", hurt(forward) - hurt(backward), "steps per episode")
-    slip = [_steps(results, "maze-slip-0.5", agent) for agent in (forward, backward)]
-    yield _part("in the slippery maze: forward − backward", slip[0] - slip[1], "steps per episode")
+    slippery, forward, backward = "maze-slip-0.5", "forward@current", "backward@previous"
+    added: tuple[Term, ...] = (1, slippery, forward), (-1, "maze", forward)
+    added_to_backward: tuple[Term, ...] = (-1, slippery, backward), (1, "maze", backward)
+    yield _part(results, "added by slipping: forward − backward", "steps", *added, *added_to_backward)
+    yield _lower(results, "in the slippery maze: forward − backward", "steps", slippery, backward, forward)
 
 
 def _faster_with_random_rewards(results: Results) -> Iterator[Part]:
-    backward = _steps(results, "maze-reward-0.5", "backward@previous")
     for other in ("q", "forward@current"):
-        yield _part(f"{other} − backward", _steps(results, "maze-reward-0.5", other) - backward, "steps per episode")
+        yield _lower(results, f"{other} − backward", "steps", "maze-reward-0.5", "backward@previous", other)
 
 
 def _no_help(results: Results) -> Iterator[Part]:
     """To fail to help is judged with a margin: it saves less than a tenth of Q-learning's steps."""
-    q, backward = (_steps(results, "maze-reward-0.1", agent) for agent in ("q", "backward@previous"))
-    yield _part("a tenth of q's steps − what backward saves", 0.1 * q - (q - backward), "steps per episode")
+    world, name = "maze-reward-0.1", "a tenth of q's steps − what backward saves"
+    yield _part(results, name, "steps", (0.1, world, "q"), (-1, world, "q"), (1, world, "backward@previous"))
 
 
 def _misspecification(results: Results) -> Iterator[Part]:
     for world in ("maze", "maze-slip-0.5", "maze-reward-0.5"):
-        learned, true = (_steps(results, world, f"{model}forward@current") for model in ("", "true-"))
-        yield _part(f"{world}: learned − true forward model", learned - true, "steps per episode")
+        name = f"{world}: learned − true forward model"
+        yield _lower(results, name, "steps", world, "true-forward@current", "forward@current")
 
 
 CLAIMS = (

@@ -20,9 +20,10 @@ over when it has made so many value updates, at the latest after `episodes`.
 import itertools
 import json
 import tomllib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -30,7 +31,7 @@ from backcast.agents import Agent, agent
 from backcast.errors import InputError, nearest
 from backcast.kinds import KINDS
 from backcast.settings import CHECKS
-from backcast.worlds import World, chain, from_gymnasium, maze
+from backcast.worlds import World, boyan, chain, from_gymnasium, maze, noisy_tv, random_walk
 
 PLOT_NAMES = (
     "error-curves",
@@ -39,6 +40,7 @@ PLOT_NAMES = (
     "steps-per-episode",
     "error-by-agent",
     "error-by-horizon",
+    "error-by-capacity",
     "error-against-updates",
     "error-against-seconds",
 )
@@ -58,11 +60,15 @@ class Settings(_Strict):
     alpha_plan: Rate | None = None
     epsilon: Rate | None = None
     schedule: Literal["linear", "constant"] | None = None
+    features: dict[str, Any] | str | None = None
 
     def given(self) -> dict[str, Any]:
         """Only what was set."""
         names = Settings.model_fields
         return {name: value for name, value in self.model_dump().items() if value is not None and name in names}
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())  # features are a table, which has no hash of its own
 
 
 class AgentSpec(Settings):
@@ -77,7 +83,11 @@ class AgentSpec(Settings):
     only: Literal["prediction", "control"] | None = None
     frame: Literal["previous", "current"] | None = None
     learn: bool = True
+    model_features: dict[str, Any] | str | None = None
     model: str | None = None
+    learn_by: str | None = None
+    ridge: float | None = None
+    memory: int | None = None
     horizon: int | None = None
     weights: tuple[float, ...] | None = None
     lam: float | tuple[float, ...] | None = None
@@ -105,16 +115,48 @@ class AgentSpec(Settings):
     def build(self, settings: dict[str, Any]) -> Agent:
         """The agent, with `settings` in place of its own."""
         own = {name: getattr(self, name) for name in CHECKS}
-        return agent(self.kind, frame=self.frame, learn=self.learn, **{**self.given(), **settings}, **own)
+        return agent(self.kind, frame=self.frame, learn=self.learn, **{**own, **self.given(), **settings})
+
+
+def _from_gymnasium(id: str, max_steps: int | None = None, **given: Any) -> World:
+    import gymnasium
+
+    return from_gymnasium(gymnasium.make(id, max_episode_steps=max_steps), **given)
+
+
+class WorldKind(NamedTuple):
+    """How a kind of world is made, from which keys besides `discount`, and what an agent does there.
+
+    None as the purpose: it is for the world itself to say.
+    """
+
+    make: Callable[..., World]
+    keys: tuple[str, ...]
+    purpose: Literal["prediction", "control"] | None
+
+
+WORLD_KINDS = {
+    "chain": WorldKind(chain, ("levels", "seed", "branches"), "prediction"),
+    "boyan": WorldKind(boyan, ("n",), "prediction"),
+    "random-walk": WorldKind(random_walk, ("n", "jump"), "prediction"),
+    "noisy-tv": WorldKind(noisy_tv, ("signals", "channels", "structure", "seed"), "prediction"),
+    "maze": WorldKind(maze, ("text", "slip", "reward_probability", "max_steps"), "control"),
+    "gymnasium": WorldKind(_from_gymnasium, ("id", "max_steps"), None),
+}
 
 
 class WorldSpec(_Strict):
-    """A world of a study: the arguments of `backcast.worlds.chain` or `maze`, or the id of a Gymnasium environment."""
+    """A world of a study: its kind, one of `WORLD_KINDS`, and the arguments of the function that makes it."""
 
-    kind: Literal["chain", "maze", "gymnasium"]
+    kind: str
     levels: tuple[int, ...] | None = None
     seed: int | None = None
     branches: int | None = None
+    n: int | None = None
+    jump: int | None = None
+    signals: int | None = None
+    channels: int | None = None
+    structure: float | None = None
     text: str | None = None
     slip: float | None = None
     reward_probability: float | None = None
@@ -125,42 +167,34 @@ class WorldSpec(_Strict):
     updates: int | None = Field(default=None, ge=1)
     settings: Settings = Settings()
 
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str) -> str:
+        if kind not in WORLD_KINDS:
+            raise ValueError(f"expected one of {', '.join(WORLD_KINDS)}{nearest(kind, WORLD_KINDS)}")
+        return kind
+
     @model_validator(mode="after")
     def _keys_fit_the_kind(self) -> "WorldSpec":
-        allowed = {
-            "chain": ("levels", "seed", "branches"),
-            "maze": ("text", "slip", "reward_probability"),
-            "gymnasium": ("id",),
-        }
-        common = ("kind", "discount", "max_steps", "episodes", "updates", "settings")
-        for name in set(self.identity()) - set(allowed[self.kind]) - set(common):
-            raise ValueError(f"{name} does not belong to a {self.kind}; its keys are {', '.join(allowed[self.kind])}")
+        allowed = WORLD_KINDS[self.kind].keys
+        for name in self.identity().keys() - {"kind", "discount", *allowed}:
+            raise ValueError(f"{name} does not belong to a {self.kind}; its keys are {', '.join(allowed)}")
         if self.kind == "gymnasium" and self.id is None:
             raise ValueError("a gymnasium world needs an id, such as 'FrozenLake-v1'")
         return self
 
     def build(self) -> World:
-        """The world; a chain without a seed is drawn anew for every seed of the study."""
+        """The world; a random one without a seed is drawn anew for every seed of the study."""
         given = self.identity()
-        given.pop("kind")
-        if self.kind == "chain":
-            limit = given.pop("max_steps", None)
-            if limit is not None:
-                raise InputError("max_steps: a chain ends by itself; leave max_steps out")
-            return chain(**{"levels": (500, 50, 5), "seed": None, **given})
-        if self.kind == "maze":
-            return maze(**given)
-        import gymnasium
-
-        limit = given.pop("max_steps", None)
-        return from_gymnasium(gymnasium.make(given.pop("id"), max_episode_steps=limit), **given)
+        kind = WORLD_KINDS[given.pop("kind")]
+        if "seed" in kind.keys:
+            given.setdefault("seed", None)
+        return kind.make(**given)
 
     @property
     def purpose(self) -> str:
         """Whether values are predicted there, or improved."""
-        if self.kind == "gymnasium":
-            return "prediction" if self.build().is_prediction else "control"
-        return "prediction" if self.kind == "chain" else "control"
+        return WORLD_KINDS[self.kind].purpose or ("prediction" if self.build().is_prediction else "control")
 
     def identity(self) -> dict[str, Any]:
         """What determines the world itself."""
@@ -194,7 +228,7 @@ class Study(_Strict):
     @field_validator("grid")
     @classmethod
     def _known_grid(cls, grid: dict[str, list[Rate]]) -> dict[str, list[Rate]]:
-        names = [name for name in Settings.model_fields if name != "schedule"]
+        names = [name for name in Settings.model_fields if name not in ("schedule", "features")]
         for name, values in grid.items():
             if name not in names:
                 raise ValueError(f"{name!r} is no setting; expected some of {', '.join(names)}{nearest(name, names)}")

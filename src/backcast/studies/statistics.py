@@ -5,8 +5,9 @@ same seeds met the same worlds, so that their difference is taken seed by seed (
 what the two have in common. Intervals are percentile bootstrap intervals: resample the seeds with replacement, compute
 the statistic each time, and take the middle `level` of the results. The same arguments give the same bytes.
 
-NaN and infinity are refused everywhere, so that a run that diverged is seen; only `mean_and_error(ragged=True)`
-reads NaN, as "this run was shorter".
+NaN is refused everywhere; only `mean_and_error(ragged=True)` reads it, as "this run was shorter". Infinity is the error
+of a run that diverged: a mean is infinite if one run diverged, and the interquartile mean if more than a quarter did.
+Where infinity would be taken from infinity, as in a paired difference, it is refused.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,7 +65,7 @@ class Interval:
 def mean_and_error(values: ArrayLike, axis: int = 0, *, ragged: bool = False) -> tuple[Vector, Vector]:
     """The mean and its standard error, sd / √n with sd² = Σ (x − mean)² / (n − 1).
 
-    One value has no spread: its error is NaN.
+    One value has no spread: its error is NaN. An infinite mean has an infinite error.
 
     Args:
         values: numbers, one per seed along `axis`.
@@ -73,13 +74,13 @@ def mean_and_error(values: ArrayLike, axis: int = 0, *, ragged: bool = False) ->
             rest on the runs that are still there, which are no fair sample of all if long runs differ from short ones;
             NaN where there is none.
     """
-    x = _numbers_along(axis, values, nan_allowed=ragged)
+    x = _numbers_along(axis, values, ragged)
     there = ~np.isnan(x)
     n = there.sum(axis=axis, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = x.sum(axis=axis, keepdims=True, where=there) / n
         variance = np.square(x - mean).sum(axis=axis, keepdims=True, where=there) / (n - 1)
-        error = np.sqrt(variance / n)
+        error = np.where(np.isinf(mean), np.inf, np.sqrt(variance / n))
     return mean.squeeze(axis), error.squeeze(axis)
 
 
@@ -92,14 +93,17 @@ def iqm(values: ArrayLike, axis: int = 0) -> Vector:
     """
     x = _numbers_along(axis, values)
     n = x.shape[axis]
-    borders = np.clip(np.arange(n + 1), n / 4, 3 * n / 4)
-    return np.average(np.sort(x, axis=axis), axis=axis, weights=np.diff(borders))
+    weights = np.diff(np.clip(np.arange(n + 1), n / 4, 3 * n / 4))
+    middle = np.where(weights > 0, np.moveaxis(np.sort(x, axis=axis), axis, -1), 0.0)  # 0 · ∞ is not 0
+    return np.average(middle, axis=-1, weights=weights)
 
 
 def bootstrap(
     values: ArrayLike, statistic: Statistic = np.mean, *, seed: int, level: float = 0.95, resamples: int = 10_000
 ) -> Interval:
     """The percentile bootstrap interval of a statistic.
+
+    Where runs diverged its ends may be infinite; they are then resampled values, and none between two of them.
 
     Args:
         values: (n,), one number per seed.
@@ -108,7 +112,7 @@ def bootstrap(
         level: how much of the resampled statistics the interval holds, in (0, 1).
         resamples: how many there are.
     """
-    return _stratified([_numbers("values", values)], statistic, seed, level, resamples)
+    return _stratified([_numbers("values", values, or_infinite=True)], statistic, seed, level, resamples)
 
 
 def stratified_bootstrap(
@@ -119,7 +123,7 @@ def stratified_bootstrap(
     The seeds of each stratum are resampled on their own. Every stratum counts the same, however many seeds it has, so
     make the numbers of different worlds comparable first. The interval's n is the seeds of all strata.
     """
-    strata = [_numbers(f"groups[{g}]", group) for g, group in enumerate(groups)]
+    strata = [_numbers(f"groups[{g}]", group, or_infinite=True) for g, group in enumerate(groups)]
     if not strata:
         raise InputError("groups: none given, expected one array of numbers per stratum, at least one")
     return _stratified(strata, statistic, seed, level, resamples)
@@ -155,11 +159,14 @@ def probability_of_improvement(
     same order, and it is the share of seeds on which a is better. Otherwise it is the share of all pairs of a run of a
     and a run of b (the Mann–Whitney U over n_a n_b); the runs of each are resampled on their own, and n counts both.
 
+    Where lower is better a run that diverged is worse than any that did not.
+
     When a is better in every pair, so it is in every resample: the interval [1, 1] says that no loss was seen, not that
     there can be none. Everything else is as in `bootstrap`.
     """
     _check_choice("better", better, ("lower", "higher"))
-    x, y = _paired("a", a, "b", b) if paired else (_numbers("a", a), _numbers("b", b))
+    worst = better == "lower"
+    x, y = _paired("a", a, "b", b, worst) if paired else (_numbers("a", a, worst), _numbers("b", b, worst))
     smaller, larger = (x, y) if better == "lower" else (y, x)
     if paired:
         return _stratified([(smaller < larger) + (smaller == larger) / 2], np.mean, seed, level, resamples)
@@ -213,7 +220,9 @@ def align_by_steps(
     at = _numbers("grid", grid)
     aligned = np.empty((len(values), at.size))
     for i, row in enumerate(aligned):
-        x, y = _paired(f"positions[{i}]", positions[i], f"values[{i}]", values[i])
+        x = _numbers(f"positions[{i}]", positions[i])
+        y = _numbers(f"values[{i}]", values[i], or_infinite=between == "step")
+        _check_pairs(f"positions[{i}]", x, f"values[{i}]", y)
         if (np.diff(x) <= 0).any():
             raise InputError(f"positions[{i}]: they do not increase; each must be larger than the one before")
         row[:] = np.interp(at, x, y) if between == "linear" else y[np.searchsorted(x, at, side="right") - 1]
@@ -259,7 +268,7 @@ def on_update_grid(updates: ArrayLike, values: ArrayLike, grid: ArrayLike) -> Ve
     Returns:
         (n, G).
     """
-    made, measured = _by_episode("updates", updates, "values", values)
+    made, measured = _by_episode("updates", updates, "values", values, or_infinite=True)
     if (np.diff(made) < 0).any():
         raise InputError("updates: they fall within a run; expected how many were made up to the end of each episode")
     last = np.diff(made, append=np.inf) > 0  # of the episodes that ended after equally many updates
@@ -304,10 +313,20 @@ def _resampled(x: Vector, part: slice, rng: np.random.Generator) -> Vector:
 
 def _interval(estimate: float, resampled: Vector, samples: list[Vector], level: float) -> Interval:
     """The middle `level` of the resampled statistics; unknown where a sample is a single seed."""
-    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2])
+    low, high = _middle(resampled, level)
     if min(x.size for x in samples) == 1:
         low = high = np.nan
     return Interval(float(estimate), float(low), float(high), sum(x.size for x in samples), level)
+
+
+def _middle(x: Vector, level: float) -> tuple[float, float]:
+    """The ends of the middle `level` of x; among values of which some are infinite, two of them, outwards."""
+    ends = (1 - level) / 2, (1 + level) / 2
+    if np.isfinite(x).all():
+        low, high = np.quantile(x, ends)
+        return low, high
+    ordered, last = np.sort(x), x.size - 1
+    return ordered[floor(ends[0] * last)], ordered[ceil(ends[1] * last)]
 
 
 def _chance_below(first: Vector, second: Vector) -> Vector:
@@ -319,41 +338,54 @@ def _chance_below(first: Vector, second: Vector) -> Vector:
     return (ranks.sum(axis=1) - m * (m + 1) / 2) / (n * m)
 
 
-def _numbers(field: str, values: ArrayLike) -> Vector:
-    """Finite numbers (n,), at least one."""
+def _numbers(field: str, values: ArrayLike, or_infinite: bool = False) -> Vector:
+    """Finite numbers (n,), or +∞ too, at least one."""
     x = as_floats(field, values)
     if x.ndim != 1 or x.size == 0:
         raise InputError(f"{field}: shape {x.shape} given, expected (n,), at least one number")
-    refuse_non_finite(field, x)
+    _refuse(field, x, or_infinite)
     return x
 
 
-def _numbers_along(axis: int, values: ArrayLike, nan_allowed: bool = False) -> Vector:
-    """Finite numbers of any shape, at least one along the axis."""
+def _numbers_along(axis: int, values: ArrayLike, ragged: bool = False) -> Vector:
+    """Numbers of any shape, +∞ or, if they are ragged, NaN among them; at least one along the axis."""
     x = as_floats("values", values)
     if not -x.ndim <= axis < x.ndim or x.shape[axis] == 0:
         raise InputError(f"values: shape {x.shape} given, expected at least one value along axis {axis}")
-    refuse_non_finite("values", np.where(np.isnan(x), 0, x) if nan_allowed else x)
+    _refuse("values", np.where(np.isnan(x), 0, x) if ragged else x, or_infinite=not ragged)
     return x
 
 
-def _paired(field: str, values: ArrayLike, other: str, others: ArrayLike) -> tuple[Vector, Vector]:
+def _refuse(field: str, x: Vector, or_infinite: bool) -> None:
+    """Raise where x is not finite; unless it may be infinite and is +∞."""
+    refuse_non_finite(field, np.where(x == np.inf, 0, x) if or_infinite else x)
+
+
+def _paired(
+    field: str, values: ArrayLike, other: str, others: ArrayLike, or_infinite: bool = False
+) -> tuple[Vector, Vector]:
     """Two arrays (n,) that belong together entry by entry."""
-    x, y = _numbers(field, values), _numbers(other, others)
-    if x.shape != y.shape:
-        raise InputError(f"{other}: {y.size} numbers given, expected {x.size}, one for each of {field}")
+    x, y = _numbers(field, values, or_infinite), _numbers(other, others, or_infinite)
+    _check_pairs(field, x, other, y)
     return x, y
 
 
-def _by_episode(field: str, values: ArrayLike, other: str, others: ArrayLike) -> tuple[Vector, Vector]:
-    """Two arrays of finite numbers (n, E), one for each episode of each run, at least one."""
+def _check_pairs(field: str, x: Vector, other: str, y: Vector) -> None:
+    if x.shape != y.shape:
+        raise InputError(f"{other}: {y.size} numbers given, expected {x.size}, one for each of {field}")
+
+
+def _by_episode(
+    field: str, values: ArrayLike, other: str, others: ArrayLike, or_infinite: bool = False
+) -> tuple[Vector, Vector]:
+    """Two arrays of finite numbers (n, E), one for each episode of each run, at least one; the others may be +∞."""
     x, y = as_floats(field, values), as_floats(other, others)
     if x.ndim != 2 or x.size == 0:
         raise InputError(f"{field}: shape {x.shape} given, expected (n, E), E episodes of n runs, at least one")
     if y.shape != x.shape:
         raise InputError(f"{other}: shape {y.shape} given, expected {x.shape}, as that of {field}")
-    refuse_non_finite(field, x)
-    refuse_non_finite(other, y)
+    _refuse(field, x, or_infinite=False)
+    _refuse(other, y, or_infinite)
     return x, y
 
 

@@ -16,7 +16,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -26,13 +26,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backcast.arrays import Vector
+from backcast.arrays import Indices, Vector
 from backcast.errors import InputError
 from backcast.files import atomic_path
 from backcast.runs import Runs
+from backcast.studies.divergence import lost_episodes
 from backcast.studies.spec import METRICS, Cell, Study, check_study
 
-RESULTS = 2  # raised when the same settings give other numbers: older units are then not taken for done
+RESULTS = 3  # raised when the same settings give other numbers: older units are then not taken for done
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Store:
             "value_updates": {"learning": runs.updates.learning.tolist(), "planning": runs.updates.planning.tolist()},
             "seconds": round(seconds, 4),
             "run_seconds": [round(float(each), 6) for each in runs.seconds],
+            "diverged": runs.diverged.tolist(),
             "steps": int(runs.steps.sum()),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "machine": machine(),
@@ -205,7 +207,10 @@ class Results:
         return [metric for metric in METRICS if metric in names]
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """(seeds, episodes), for the seeds that all agents of the study have."""
+        """(seeds, episodes), for the seeds that all agents of the study have.
+
+        From the episode on in which a run diverged it is as bad as can be: infinite, and −∞ in the case of a reward.
+        """
         return self._rows(world, agent, metric)[1][: self.seeds]
 
     def means(self, world: str, agent: str, metric: str) -> Vector:
@@ -215,44 +220,60 @@ class Results:
             self._means[key] = self.curves(*key).mean(axis=1)
         return self._means[key]
 
+    def diverged(self, world: str, agent: str) -> Indices:
+        """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
+        return self._diverged(world, agent)[: self.seeds]
+
     def _rows(self, world: str, agent: str, metric: str) -> tuple[list[int], Vector]:
         """All seeds that are done, in ascending order, and their curves."""
+        seeds, values = self._stored(world, agent, metric)
+        diverged = self._diverged(world, agent)
+        if metric in ("steps", "reward") and diverged.any():
+            steps = values if metric == "steps" else self._stored(world, agent, "steps")[1]
+            values = np.where(lost_episodes(steps, diverged), np.inf if metric == "steps" else -np.inf, values)
+        return seeds, values
+
+    def _stored(self, world: str, agent: str, column: str) -> tuple[list[int], Vector]:
+        """All seeds that are done, in ascending order, and a column of their tables by episode."""
         cell = self._cells[world][agent]
         rows: dict[int, Vector] = {}
         for key in set(self._seeds(cell).values()):
             table = self.store.read(key)
-            if metric not in table.column_names:
-                kind = "prediction" if metric.startswith("rmsve") else "control"
+            if column not in table.column_names:
+                kind = "prediction" if column.startswith("rmsve") else "control"
                 raise InputError(
-                    f"{self.name}: {metric} is measured in {kind} worlds, and {world} is none; see its plots"
+                    f"{self.name}: {column} is measured in {kind} worlds, and {world} is none; see its plots"
                 )
-            values = table[metric].to_numpy().reshape(-1, cell.episodes)
+            values = table[column].to_numpy().reshape(-1, cell.episodes)
             rows.update(zip(table["seed"].to_numpy()[:: cell.episodes].tolist(), values, strict=True))
         seeds = sorted(rows)
         return seeds, np.stack([rows[seed] for seed in seeds])
 
+    def _diverged(self, world: str, agent: str) -> Indices:
+        """When each seed that is done diverged; of units older than this, nobody looked: 0."""
+        found = self._of_each_run(world, agent, lambda unit: unit.get("diverged", [0] * len(unit["seeds"])))
+        return np.array(found, dtype=np.int64)
+
+    def _of_each_run(self, world: str, agent: str, read: Callable[[dict[str, Any]], Iterable[Any]]) -> list[Any]:
+        """What records say of each seed that is done, in ascending order of the seeds."""
+        done = self._seeds(self._cells[world][agent])
+        found: dict[int, Any] = {}
+        for key in set(done.values()):
+            found.update(zip(self._records[key]["seeds"], read(self._records[key]), strict=True))
+        return [found[seed] for seed in sorted(done)]
+
     def updates(self, world: str, agent: str) -> Vector:
         """(seeds, episodes): value updates made up to the end of each episode."""
-        return self._rows(world, agent, "updates")[1][: self.seeds].astype(np.float64)
+        return self._stored(world, agent, "updates")[1][: self.seeds].astype(np.float64)
 
     def seconds(self, world: str, agent: str) -> float:
         """Mean processor seconds of a run."""
-        done = self._seeds(self._cells[world][agent])
-        records = [self._records[key] for key in set(done.values())]
-        each = {
-            seed: took for record in records for seed, took in zip(record["seeds"], record["run_seconds"], strict=True)
-        }
-        return float(np.mean([each[seed] for seed in sorted(done)[: self.seeds]]))
+        return float(np.mean(self._of_each_run(world, agent, lambda unit: unit["run_seconds"])[: self.seeds]))
 
     def value_updates(self, world: str, agent: str) -> float:
         """Mean number of value updates of a run, learning and planning together."""
-        done = self._seeds(self._cells[world][agent])
-        updates: dict[int, int] = {}
-        for key in set(done.values()):
-            record = self._records[key]
-            both = zip(record["value_updates"]["learning"], record["value_updates"]["planning"], strict=True)
-            updates.update(zip(record["seeds"], map(sum, both), strict=True))
-        return float(np.mean([updates[seed] for seed in sorted(done)[: self.seeds]]))
+        made = self._of_each_run(world, agent, lambda unit: map(sum, zip(*unit["value_updates"].values(), strict=True)))
+        return float(np.mean(made[: self.seeds]))
 
     def long_tables(self) -> Iterator[pa.Table]:
         """The long table of the study, a piece for each world, agent and metric."""

@@ -1,8 +1,22 @@
-"""Worlds to learn in: leveled random chains, text mazes, Gymnasium tables, any finite MDP."""
+"""Worlds to learn in: random chains, walks, a noisy TV, text mazes, Gymnasium tables, any finite MDP."""
 
 from backcast.worlds.chain import chain
 from backcast.worlds.maze import PAPER_MAZE, maze
 from backcast.worlds.tables import from_gymnasium, from_mdp
+from backcast.worlds.television import noisy_tv, signal_groups
+from backcast.worlds.walks import boyan, random_walk
 from backcast.worlds.world import Outcomes, World
 
-__all__ = ["PAPER_MAZE", "Outcomes", "World", "chain", "from_gymnasium", "from_mdp", "maze"]
+__all__ = [
+    "PAPER_MAZE",
+    "Outcomes",
+    "World",
+    "boyan",
+    "chain",
+    "from_gymnasium",
+    "from_mdp",
+    "maze",
+    "noisy_tv",
+    "random_walk",
+    "signal_groups",
+]

@@ -1,18 +1,19 @@
 """Leveled random chains: the prediction worlds of the paper's fan-in and fan-out studies."""
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Vector, as_whole
+from backcast.arrays import Matrix, Vector, as_whole
 from backcast.errors import InputError
 from backcast.mdp import FiniteMDP
 from backcast.randomness import layout_generator
 from backcast.worlds.world import World
 
-_DENSE_LIMIT = 2_000  # states, above which a chain is sparse
+_DENSE_LIMIT = 2_000  # states, above which a world is sparse
 
 
 def chain(
@@ -37,9 +38,31 @@ def chain(
         raise InputError(f"branches: {branches} given, expected at most {min(sizes)}, the size of the smallest level")
     name = "chain-" + "-".join(map(str, sizes)) + (f"-branches-{branches}" if branches > 1 else "")
     if seed is None:
-        draw = lru_cache(maxsize=32)(lambda run_seed: chain(sizes, run_seed, discount, branches))  # agents share them
-        return World(name, None, layout=sizes, redraw=draw)
+        draw = partial(chain, sizes, discount=discount, branches=branches)
+        return World(name, None, layout=sizes, redraw=PerSeed(draw))
     return World(name, _draw(sizes, as_whole("seed", seed, 0), discount, branches), layout=sizes)
+
+
+class PerSeed:
+    """Draws the world of a seed and remembers the last ones, for agents share them; a pickled copy remembers none."""
+
+    def __init__(self, draw: Callable[[int], World]) -> None:
+        self._draw = draw
+        self._remembered = lru_cache(maxsize=32)(draw)
+
+    def __call__(self, seed: int) -> World:
+        """The world of this seed."""
+        return self._remembered(seed)
+
+    def __reduce__(self) -> Any:
+        return PerSeed, (self._draw,)
+
+
+def reward_process(transition: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any) -> FiniteMDP:
+    """A world of one action from sparse P(s' | s) and r(s, s'), each (S, S); dense unless it is large."""
+    if transition.shape[0] > _DENSE_LIMIT:
+        return FiniteMDP(transition, reward, discount, start, terminal)
+    return FiniteMDP(transition.toarray()[:, None, :], reward.toarray()[:, None, :], discount, start, terminal)
 
 
 def _checked(levels: Sequence[int]) -> tuple[int, ...]:
@@ -69,9 +92,7 @@ def _draw(sizes: tuple[int, ...], seed: int, discount: float, branches: int) -> 
     start[: sizes[0]] = rng.random(sizes[0])
     start /= start.sum()
     terminal = np.arange(n_states) >= bounds[-2]
-    if n_states > _DENSE_LIMIT:
-        return FiniteMDP(transition, reward, discount, start, terminal)
-    return FiniteMDP(transition.toarray()[:, None, :], reward.toarray()[:, None, :], discount, start, terminal)
+    return reward_process(transition, reward, discount, start, terminal)
 
 
 def _above_the_diagonal(blocks: list[Vector], sizes: tuple[int, ...]) -> sparse.csr_array:

@@ -115,8 +115,8 @@ class World:
             np.cumsum(self.mdp.start[starts]),
             offset,
             cumulative_in_rows(outcomes.probability, offset),
-            np.ascontiguousarray(outcomes.next_state, dtype=np.int64),
-            np.ascontiguousarray(outcomes.reward, dtype=np.float64),
+            np.array(outcomes.next_state, dtype=np.int64),  # copies: to Numba, what is read-only is of another type
+            np.array(outcomes.reward, dtype=np.float64),
             np.array(self.mdp.terminal),
             self.n_actions,
         )

@@ -1,0 +1,61 @@
+"""Curves and axes. Of agents that diverge as much is drawn as is finite, a cross where it ends, and no larger axes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+from backcast.arrays import Vector
+
+
+@contextmanager
+def limits_kept(axes: Axes, wanted: bool = True) -> Iterator[None]:
+    """Within, if it is wanted, what is drawn has no say in the limits of the axes."""
+    kept = axes.dataLim.frozen()
+    yield
+    if wanted:
+        axes.dataLim.set(kept)
+
+
+def band(axes: Axes, x: Vector, mean: Vector, error: Vector | None, looks: dict[str, Any]) -> None:
+    """A mean as a line, and its standard error around it if that is wanted and known."""
+    axes.plot(x, mean, **looks)
+    if error is not None and np.isfinite(error).all():
+        axes.fill_between(x, mean - error, mean + error, color=looks["color"], alpha=0.2, linewidth=0)
+
+
+def cross(axes: Axes, x: Any, y: Any, shade: str, **more: Any) -> None:
+    """Mark where an agent diverged."""
+    axes.plot(x, y, linestyle="none", marker="x", markersize=7, markeredgewidth=1.8, color=shade, **more)
+
+
+def joined(axes: Axes, x: Vector, means: Vector, looks: dict[str, Any]) -> None:
+    """Means joined by a line; where they are infinite, a gap in it and a cross at the top of the panel."""
+    finite = np.isfinite(means)
+    stretches = np.split(np.arange(len(x)), np.flatnonzero(np.diff(finite)) + 1)
+    drawn = [stretch for stretch in stretches if finite[stretch[0]]]
+    for stretch in drawn:
+        axes.plot(x[stretch], means[stretch], **looks if stretch is drawn[-1] else looks | {"label": None})
+    if not finite.all():
+        at_the_top: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+        cross(axes, x[~finite], np.ones((~finite).sum()), looks["color"], **at_the_top)
+
+
+def is_empty(axes: Axes) -> bool:
+    """Whether a panel shows no data, as where all agents diverged at once."""
+    return not np.isfinite(axes.dataLim.get_points()).all()
+
+
+def log_axis(axes: Axes) -> None:
+    """A logarithmic y axis, for what is drawn already, whose ticks are plain numbers; as it is if there is nothing."""
+    if is_empty(axes):
+        return
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    subs = (1, 2, 3, 4, 6, 8) if high < 4 * low else (1, 2, 5) if high < 200 * low else (1,)
+    axes.yaxis.set_major_locator(LogLocator(subs=subs))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())

@@ -1,0 +1,60 @@
+"""Runs that diverged: what is said of them, and where they are lost."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from backcast.arrays import Indices, Mask, Vector
+
+
+class Results(Protocol):
+    """What has to be known of a study."""
+
+    @property
+    def worlds(self) -> Sequence[str]:
+        """The names of its worlds."""
+
+    def agents(self, world: str) -> Sequence[str]:
+        """The names of the agents that were run in a world."""
+
+    def diverged(self, world: str, agent: str) -> Indices:
+        """The step at which each seed's values exploded, (seeds,), or 0."""
+
+
+def divergences(results: Results) -> Iterator[tuple[str, str, str]]:
+    """Each world and agent of which runs diverged, and what is to be said of it."""
+    for world in results.worlds:
+        for agent in results.agents(world):
+            words = in_words(results.diverged(world, agent))
+            if words:
+                yield world, agent, words
+
+
+def in_words(diverged: Indices) -> str:
+    """In how many seeds values exploded, and when first; nothing if they did not.
+
+    Args:
+        diverged: (seeds,), the step at which it happened, counted from 1; 0 where it did not.
+
+    Examples:
+        >>> import numpy as np
+        >>> in_words(np.array([0, 2345, 1234]))
+        'diverged in 2 of 3 seeds, first at step 1,234'
+        >>> in_words(np.array([0, 7]))
+        'diverged in 1 of 2 seeds, at step 7'
+    """
+    lost = diverged[diverged > 0]
+    if lost.size == 0:
+        return ""
+    where = "" if diverged.size == 1 else f" in {lost.size} of {diverged.size} seeds,{' first' * (lost.size > 1)}"
+    return f"diverged{where} at step {lost.min():,}"
+
+
+def lost_episodes(steps: Vector, diverged: Indices) -> Mask:
+    """Whether each episode is the one in which its run diverged or one after it, (seeds, episodes).
+
+    Args:
+        steps: (seeds, episodes), the steps of each episode, as they were counted when the run was given up.
+        diverged: (seeds,), the step at which values exploded, or 0.
+    """
+    mask: Mask = (diverged[:, None] > 0) & (steps.cumsum(axis=1) >= diverged[:, None])
+    return mask

@@ -1,0 +1,104 @@
+"""The noisy TV: a world with much to predict that is worth nothing."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from backcast.arrays import Indices, Vector, as_fraction, as_whole
+from backcast.errors import InputError
+from backcast.randomness import layout_generator
+from backcast.worlds.chain import PerSeed, reward_process
+from backcast.worlds.world import World
+
+_USUAL_STRUCTURE = 0.9
+_CONCENTRATION = 0.3  # of the Dirichlet distribution of the signals' rows: each has two or three likely successors
+
+
+class Television(NamedTuple):
+    """The layout of a noisy TV: state = signal · channels + channel."""
+
+    signals: int
+    channels: int
+
+
+def noisy_tv(
+    signals: int = 8,
+    channels: int = 8,
+    seed: int | None = 0,
+    discount: float = 0.9,
+    structure: float = _USUAL_STRUCTURE,
+) -> World:
+    """A signal that rewards depend on, beside a television that none does: P(s', c' | s, c) = P(s' | s) P(c' | c).
+
+    The signal: the last one ends the episode and comes with probability 1 / signals from each of the others; else
+    the next signal is drawn from a row of its own (Dirichlet, 0.3). Entering signal s' earns ρ(s'), standard normal
+    less the mean of all, and nothing at the end. The episode starts anywhere else, with equal probability.
+
+    The television: with probability `structure` its channel moves on along a cycle through all channels, in random
+    order; else it is drawn anew from all of them. So it is uniform at any time, whatever the signal, and within an
+    episode it is as predictable looking back as looking ahead: P←(s̃, c̃ | s, c) = P←(s̃ | s) P(c | c̃).
+
+    Values depend on the signal alone, and so does what is needed to plan them (`signal_groups`). The likelihood
+    of a model does not: with the defaults, to know the channel is worth 1.6 nats a step, to know the signal about 0.6,
+    and a model too small for both is most likely when it watches television. Without structure there is nothing to
+    predict of the channel, and a cycle without noise is easily represented: the distraction is largest in between.
+
+    The idea of a noisy TV is that of Burda et al., "Large-scale study of curiosity-driven learning" (2019).
+
+    Args:
+        signals: values of the signal, the terminal one included.
+        channels: values of the television; with 1 there is none. The same seed has the same signals.
+        seed: which world; None: every seed of a run draws its own.
+        discount: γ.
+        structure: how predictable the channel is, from 0, uniform noise, to 1, a deterministic cycle.
+    """
+    layout = Television(as_whole("signals", signals, 3), as_whole("channels", channels, 1))
+    discount = as_fraction("discount", discount)
+    structure = as_fraction("structure", structure)
+    name = f"noisy-tv-{layout.signals}x{layout.channels}"
+    name += f"-structure-{structure:g}" if structure != _USUAL_STRUCTURE else ""
+    if seed is None:
+        draw = partial(noisy_tv, *layout, discount=discount, structure=structure)
+        return World(name, None, layout=layout, redraw=PerSeed(draw))
+    rng = layout_generator(as_whole("seed", seed, 0))
+    signal, earned = _draw_signal(layout.signals, rng)
+    transition = sparse.kron(signal, _draw_channel(layout.channels, structure, rng), format="csr")
+    reward = sparse.kron(np.tile(earned, (layout.signals, 1)), np.ones((layout.channels,) * 2), format="csr")
+    terminal = np.arange(layout.signals * layout.channels) // layout.channels == layout.signals - 1
+    return World(
+        name, reward_process(transition, reward, discount, ~terminal / (~terminal).sum(), terminal), layout=layout
+    )
+
+
+def signal_groups(world: World) -> Indices:
+    """The signal of each state of a noisy TV, (S,): states grouped by it have the same value and future rewards.
+
+    Examples:
+        >>> signal_groups(noisy_tv(signals=3, channels=2))
+        array([0, 0, 1, 1, 2, 2])
+    """
+    if not isinstance(world.layout, Television):
+        raise InputError(f"world: {world.name} given, expected one from backcast.worlds.noisy_tv")
+    return np.repeat(np.arange(world.layout.signals), world.layout.channels)
+
+
+def _draw_signal(signals: int, rng: np.random.Generator) -> tuple[Vector, Vector]:
+    """P(s' | s), (signals, signals), and what entering each signal earns, (signals,)."""
+    inner = signals - 1
+    transition = np.zeros((signals, signals))
+    transition[:-1, :-1] = rng.dirichlet(np.full(inner, _CONCENTRATION), size=inner) * (inner / signals)
+    transition[:-1, -1] = 1 / signals
+    earned = np.zeros(signals)
+    earned[:-1] = rng.normal(size=inner)
+    earned[:-1] -= earned[:-1].mean()
+    return transition, earned
+
+
+def _draw_channel(channels: int, structure: float, rng: np.random.Generator) -> Vector:
+    """P(c' | c), (channels, channels), each of whose rows and columns sums to 1."""
+    order = rng.permutation(channels)
+    transition = np.full((channels, channels), (1 - structure) / channels)
+    transition[order, np.roll(order, -1)] += structure
+    return transition

@@ -1,0 +1,65 @@
+"""Walks along a line, whose values are known by heart: Boyan's chain and the random walk."""
+
+import numpy as np
+from scipy import sparse
+
+from backcast.arrays import as_whole
+from backcast.errors import InputError
+from backcast.worlds.chain import reward_process
+from backcast.worlds.world import World
+
+_USUAL_JUMP = 100
+
+
+def boyan(n: int = 13, discount: float = 1.0) -> World:
+    """Boyan's chain: one or two states ahead with equal probability, for −3 a step, until the end is reached.
+
+    State 0 is the start and state n − 1 is terminal; from the state before it there is only one step, for −2. Without
+    discount v(s) = −2·(n − 1 − s): a straight line, which a few features can represent exactly.
+
+    Boyan, "Technical update: Least-squares temporal difference learning", Machine Learning 49 (2002), where states are
+    numbered by their distance to the end.
+
+    Args:
+        n: states, the terminal one included.
+        discount: γ.
+    """
+    n = as_whole("n", n, 3)
+    one_ahead, two_ahead = np.full(n - 1, 0.5), np.full(n - 2, 0.5)
+    earned_by_one, earned_by_two = np.full(n - 1, -3.0), np.full(n - 2, -3.0)
+    one_ahead[-1], earned_by_one[-1] = 1.0, -2.0
+    transition = sparse.diags_array([one_ahead, two_ahead], offsets=[1, 2], shape=(n, n))
+    reward = sparse.diags_array([earned_by_one, earned_by_two], offsets=[1, 2], shape=(n, n))
+    states = np.arange(n)
+    mdp = reward_process(transition, reward, discount, np.where(states == 0, 1.0, 0.0), states == n - 1)
+    return World(f"boyan-{n}", mdp)
+
+
+def random_walk(n: int = 1000, jump: int = _USUAL_JUMP, discount: float = 1.0) -> World:
+    """A random walk over n states in a row, by jumps, that ends beyond the left end with −1, beyond the right with 1.
+
+    A step leads to one of the `jump` nearest places on each side, all equally likely; what would be beyond an end is
+    that end. States are numbered from left to right: 0 and n + 1 are terminal, the walk starts in the middle, state
+    (n + 1) // 2. Without discount v(s) = −v(n + 1 − s), nearly a straight line (exactly one if jump is 1), so that
+    neighbours are worth about the same.
+
+    Sutton and Barto, "Reinforcement Learning: An Introduction", second edition (2018), example 9.1.
+
+    Args:
+        n: states between the two terminal ones.
+        jump: how far a step can lead, n at most.
+        discount: γ.
+    """
+    n, jump = as_whole("n", n, 1), as_whole("jump", jump, 1)
+    if jump > n:
+        raise InputError(f"jump: {jump} given, expected at most {n}, the number of states")
+    states = np.arange(n + 2)
+    inner = states[1:-1]
+    places = inner[:, None] + np.concatenate([np.arange(-jump, 0), np.arange(1, jump + 1)])
+    ways = (np.ones(places.size), (np.repeat(inner, 2 * jump), places.clip(0, n + 1).ravel()))
+    transition = sparse.csr_array(ways, shape=(n + 2, n + 2)) / (2 * jump)
+    ends = (np.repeat([-1.0, 1.0], n), (np.tile(inner, 2), np.repeat([0, n + 1], n)))
+    reward = sparse.csr_array(ends, shape=transition.shape)
+    start = np.where(states == (n + 1) // 2, 1.0, 0.0)
+    name = f"random-walk-{n}" + (f"-jump-{jump}" if jump != _USUAL_JUMP else "")
+    return World(name, reward_process(transition, reward, discount, start, (states == 0) | (states == n + 1)))

@@ -1,0 +1,428 @@
+"""Exponential families and abstract models: gradients, kernels against the dense twin, numbers by hand, and theory."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import backcast as bc
+from backcast.kinds import Setup
+from backcast.linear.blocks import BLOCK, as_dense
+from backcast.linear.learned import LearnedLinear
+from backcast.loop import begin, observe
+from plain_exponential import GRADIENTS, LOSSES, PlainCorrection, PlainExponential
+from random_worlds import dense, random_mdp, random_policy, random_steps
+
+KINDS = ("backward", "forward")
+OBJECTIVES = tuple(GRADIENTS)
+
+
+def setup_of(world):
+    return Setup(world.n_states, world.n_actions, world.discount, world)
+
+
+def made(world, agent):
+    """The parts of an agent, and its twin."""
+    twin = PlainCorrection if agent.get("model") == "abstract" else PlainExponential
+    return agent.build(setup_of(world)), twin(agent, setup_of(world))
+
+
+def psi_of(parts):
+    """Ψ of a kernel, (D, C)."""
+    return as_dense(parts.model.family.psi.rows, len(parts.model.family.psi.y)).T
+
+
+def copied(parts, twin):
+    """The twin with all that the kernel has learned."""
+    model = parts.model
+    twin.w, twin.psi = parts.values.w.copy(), psi_of(parts)
+    twin.theta = as_dense(model.rewards.theta.rows, len(model.rewards.theta.y)).T
+    twin.mean_square, twin.steps = model.scale
+    if twin.forward:
+        twin.goes_on = model.goes_on.copy()
+    return twin
+
+
+def random_world(rng, control, terminals=0, density=0.5, n_states=6):
+    mdp = random_mdp(rng, n_states, 2, terminals=terminals, density=density)
+    return bc.worlds.from_mdp(mdp, None if control else random_policy(rng, mdp))
+
+
+def possible_steps(world):
+    """Every step s → s' of the chain that is no restart: its share of all steps, and what `observe` is told of it."""
+    mdp, policy = world.mdp, world.policy
+    share = bc.exact.stationary(mdp, policy)[:, None] * dense(bc.exact.chain(mdp, policy))
+    reward = dense(bc.exact.transition_reward(mdp, policy))
+    for s, s2 in np.argwhere(share * ~mdp.terminal[:, None] > 0):
+        yield share[s, s2], (int(s), 0, float(reward[s, s2]), int(s2), bool(mdp.terminal[s2]))
+
+
+def pasts(world):
+    """The probability that a step, not a restart, led to each state; NaN where nothing did."""
+    past = bc.exact.linear_backward(world.mdp, world.policy, np.eye(world.n_states)).past
+    return np.where(past > 0, past, np.nan)
+
+
+# Gradients against finite differences of the losses
+
+
+def central_differences(loss, psi, h=1e-5):
+    slope = np.zeros_like(psi)
+    for place in np.ndindex(psi.shape):
+        step = np.zeros_like(psi)
+        step[place] = h
+        slope[place] = (loss(psi + step) - loss(psi - step)) / (2 * h)
+    return slope
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), control=st.booleans(), terminals=st.integers(0, 2))
+def test_gradients_are_those_of_the_losses(kind, objective, seed, control, terminals):
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, control, terminals)
+    X, Z = rng.normal(size=(2, 6, 3))
+    twin = PlainExponential(bc.agent(kind, model=objective, features=X, model_features=Z), setup_of(world))
+    twin.w, twin.psi, twin.theta = (0.5 * rng.normal(size=x.shape) for x in (twin.w, twin.psi, twin.theta))
+    twin.goes_on = 1.0 - world.mdp.terminal
+    for step in random_steps(world, rng, 3, cut=0.0):
+        case = twin.case(np.array([0, 0, rng.random(), 0]), *step[:5])
+        slope = central_differences(lambda psi, case=case: LOSSES[objective](psi, case), twin.psi)
+        gradient = GRADIENTS[objective](twin.psi, case)
+        rounding = 1e-10 * (1 + LOSSES[objective](twin.psi, case))
+        np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-6 * np.abs(gradient).max() + rounding)
+
+
+# The kernel's steps
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=12)
+@given(seed=st.integers(0, 2**32 - 1), control=st.booleans(), terminals=st.integers(0, 2), alone=st.booleans())
+def test_a_step_goes_down_the_gradient(kind, objective, seed, control, terminals, alone):
+    """By α_model / (‖z(o_i)‖² ‖z(s)‖²), and but for likelihood relative to a quarter of the scale (meta: times α)."""
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, control, terminals)
+    X, Z = rng.normal(size=(2, 6, 3))
+    agent = bc.agent(kind, model=objective, features=X, model_features=None if alone else Z, learn=False)
+    parts, twin = made(world, agent)
+    *walk, last = random_steps(world, rng, 25, cut=0.1)
+    for step in walk:
+        observe(parts, np.array([0, 0.1, 1e-9, 0]), *step)
+    parts.values.w[:] = rng.normal(size=parts.values.w.size)
+    rates = rng.random(4)
+    copied(parts, twin)
+    case = twin.case(rates, *last[:5])
+    mean, count = twin.mean_square, twin.steps
+    observe(parts, rates, *last)
+    size = (case.outcomes[case.observed] ** 2).sum() * (case.condition**2).sum()
+    if objective != "likelihood":
+        assert count == len(walk)
+        size *= 0.25 * (mean + ((case.real_correction**2).sum() - mean) / (count + 1))
+        size *= rates[2] if objective == "meta" else 1.0
+    moved = -rates[1] / size * GRADIENTS[objective](twin.psi, case)
+    np.testing.assert_allclose(psi_of(parts) - twin.psi, moved, rtol=1e-10, atol=1e-10 * max(1, np.abs(moved).max()))
+
+
+def feature_choices(rng):
+    return st.sampled_from(
+        [bc.features.onehot(), bc.features.random_binary(d=5, active=2), bc.features.given(rng.normal(size=(6, 4)) / 2)]
+    )
+
+
+@pytest.mark.parametrize("model", [*OBJECTIVES, "abstract"])
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=10)
+@given(
+    seed=st.integers(0, 10_000),
+    features=feature_choices(np.random.default_rng(0)),
+    model_features=st.none() | st.just(bc.features.aggregate(groups=3)) | feature_choices(np.random.default_rng(1)),
+    control=st.booleans(),
+    terminals=st.integers(0, 2),
+    learn=st.booleans(),
+    frame=st.sampled_from(["previous", "current"]),
+    sample=st.sampled_from([None, None, 1, 3]),
+)
+def test_kernel_and_twin_walk_together(kind, model, seed, control, terminals, features, model_features, **choices):
+    """With values of learning and planning, or of planning alone: the paper's two estimates."""
+    if model == "abstract":
+        choices["sample"] = None
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, control, terminals)
+    sizes = dict(alpha=0.3, alpha_plan=0.1, alpha_model=0.05)
+    agent = bc.agent(kind, model=model, features=features, model_features=model_features, **sizes, **choices)
+    parts, twin = made(world, agent)
+    schedule = agent.rates(10)
+    for number, step in enumerate(random_steps(world, rng, 300, cut=0.02)):
+        rates = schedule[number // 30]
+        if step[-1]:
+            begin(parts, rates, step[0])
+            twin.begin(rates, step[0])
+        observe(parts, rates, *step)
+        twin.observe(rates, *step)
+    assert_close = np.testing.assert_allclose
+    assert np.abs(twin.w).max() > 0.01
+    assert_close(parts.values.w, twin.w, rtol=1e-9, atol=1e-9)
+    if model == "abstract":
+        learned = as_dense(parts.model.correction.rows, len(twin.w)).T
+        assert_close(learned, twin.D, rtol=1e-9, atol=1e-9)
+        assert_close(LearnedLinear(parts.model, parts.values).correction, twin.Z @ twin.D.T, rtol=1e-9, atol=1e-9)
+    else:
+        assert_close(psi_of(parts), twin.psi, rtol=1e-9, atol=1e-9)
+        assert_close(copied(parts, PlainExponential(agent, setup_of(world))).theta, twin.theta, rtol=1e-9, atol=1e-9)
+
+
+# By hand: three states, one-hot, γ = 1/2; from nothing, the step 0 → 1 earns 2
+
+
+def step_by_hand(kind, model, w, **settings):
+    """Where the first step leads, with step sizes 1 of the model and 1/2 of planning; pure planning."""
+    world = bc.worlds.from_mdp(bc.FiniteMDP(np.full((3, 1, 3), 1 / 3), np.zeros((3, 1, 3)), 0.5, [1, 0, 0]))
+    parts = bc.agent(kind, model=model, features="onehot", learn=False, **settings).build(setup_of(world))
+    parts.values.w[:] = w
+    observe(parts, np.array([1.0, 1.0, 0.5, 0.0]), 0, 0, 2.0, 1, False, True)
+    return parts
+
+
+@pytest.mark.parametrize(
+    ("objective", "logits"),
+    [
+        # E[z] − z(0) = (1/3 − 1, 1/3, 1/3)
+        ("likelihood", [2 / 3, -1 / 3, -1 / 3]),
+        # Δ(0) = 3, Δ(o) = (1, −2, 2), e = (1/3 − 3, −2/3, 2/3), e·Δ(o) = (−8/3, 4/3, 4/3) of mean 0; relative to 9/4
+        ("planner-aware", [32 / 81, -16 / 81, -16 / 81]),
+        # δ⁺ = 3 − 1/2 · 1/3 = 17/6, e/α = (−17/6, 0, 0), e·Δ(o)/α = (−17/6, 0, 0) of mean −17/18
+        ("meta", [68 / 243, -34 / 243, -34 / 243]),
+    ],
+)
+def test_one_step_of_each_objective_looking_backward(objective, logits):
+    """With v = (1, 4, 0): δ(o) = 0 + 2 − v(o) before the reward is known, and 3 of the real step."""
+    parts = step_by_hand("backward", objective, [1.0, 4.0, 0.0])
+    expected = np.zeros((3, 3))
+    expected[:, 1] = logits
+    np.testing.assert_allclose(psi_of(parts), expected, atol=1e-15)
+    chance = np.exp(logits) / np.exp(logits).sum()
+    # planning knows that 0 → 1 earns 2
+    np.testing.assert_allclose(parts.values.w, [1, 4, 0] + 0.5 * chance * [2 + 2 - 1, 2 - 4, 2 - 0], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("objective", "logits"),
+    [
+        ("likelihood", [-1 / 3, 2 / 3, -1 / 3]),
+        # E[δ] − δ = 1/6 − 3 = −17/6; times δ(o): (17/12, −17/6, 0) of mean −17/36; relative to 9/4
+        ("planner-aware", [-68 / 243, 85 / 243, -17 / 243]),
+        # −δ⁺ = 1/2 · 1/6 − 3 = −35/12; times δ(o): (35/24, −35/12, 0) of mean −35/72
+        ("meta", [-70 / 243, 87.5 / 243, -17.5 / 243]),
+    ],
+)
+def test_one_step_of_each_objective_looking_forward(objective, logits):
+    """With v = (1, 4, 2): δ(o) = 0 + v(o)/2 − 1 = (−1/2, 1, 0) before the reward is known, and 3 of the real step."""
+    parts = step_by_hand("forward", objective, [1.0, 4.0, 2.0])
+    expected = np.zeros((3, 3))
+    expected[:, 0] = logits
+    np.testing.assert_allclose(psi_of(parts), expected, atol=1e-15)
+    chance = np.exp(logits) / np.exp(logits).sum()
+    planned = 1 + 0.5 * (chance @ [0.5, 2 + 2, 1] - 1)
+    np.testing.assert_allclose(parts.values.w, [planned, 4, 2], atol=1e-15)
+
+
+@pytest.mark.parametrize(("kind", "given"), [("backward", 1), ("forward", 0)])
+def test_one_step_of_an_abstract_model(kind, given):
+    """δ = 2 + 4/2 − 1 = 3 along x(0), expected in state 1 looking backward and in state 0 looking forward."""
+    parts = step_by_hand(kind, "abstract", [1.0, 4.0, 0.0])
+    expected = np.zeros((3, 3))
+    expected[given] = [3, 0, 0]
+    np.testing.assert_array_equal(LearnedLinear(parts.model, parts.values).correction, expected)
+    np.testing.assert_array_equal(parts.values.w, [1 + 0.5 * 3, 4, 0])
+
+
+# Sampled planning
+
+
+def planned(parts, w, step, alpha):
+    """What planning alone makes of the weights: nothing is learned."""
+    parts.values.w[:] = w
+    observe(parts, np.array([0, 0, alpha, 0]), *step)
+    return parts.values.w.copy()
+
+
+@pytest.mark.parametrize(("control", "sample", "alpha"), [(False, 1, 0.3), (True, 1, 0.01), (False, 3, 0.3)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sampled_updates_are_right_on_average(kind, control, sample, alpha):
+    """Updates of linear values are affine in the weights, so that N sampled ones are on average N expected ones.
+
+    Not so in control, where the largest value counts; there steps are small.
+    """
+    rng = np.random.default_rng(5)
+    world = random_world(rng, control, terminals=1)
+    X = bc.features.given(rng.normal(size=(6, 3)) / 2)
+    agent = bc.agent(kind, model="likelihood", features=X, model_features="onehot", learn=False, sample=sample)
+    parts, twin = made(world, agent)
+    walk = list(random_steps(world, rng, 200, cut=0.0))
+    for step in walk:
+        observe(parts, np.array([0, 0.3, 1e-3, 0]), *step)
+    copied(parts, twin)
+    w = twin.w = rng.normal(size=twin.w.size)
+    step = next(step for step in walk if not step[4])
+    changes = np.array([planned(parts, w, step, alpha) - w for _ in range(4000)])
+    for _ in range(sample):
+        for a in range(world.n_actions if kind == "forward" else 1):
+            s = step[0] if kind == "forward" else step[3]
+            twin.w = twin.w + alpha * twin.expected_correction(s, world.discount, a)
+    error = changes.std(axis=0) / np.sqrt(len(changes))
+    assert (error > 0.005 * np.abs(twin.w - w)).any()
+    np.testing.assert_array_less(np.abs(changes.mean(axis=0) - (twin.w - w)), 4 * error + 1e-12)
+    assert parts.updates[1] % (sample * (world.n_actions if kind == "forward" else 1)) == 0
+
+
+# Theory
+
+
+def true_family(kind, objective, world, rng):
+    """A twin with one-hot features whose Ψ and Θ are the truth, with random values."""
+    twin = PlainExponential(bc.agent(kind, model=objective, features="onehot"), setup_of(world))
+    share, reward = np.zeros((2, world.n_states, world.n_states))
+    for weight, (s, _, r, s2, _) in possible_steps(world):
+        share[s, s2], reward[s, s2] = weight, r
+    logits = np.log(np.maximum(share, 1e-300))  # softmax divides by the sum
+    twin.psi, twin.theta = (logits, reward) if kind == "backward" else (logits.T, reward.T)
+    twin.goes_on, twin.w = 1.0 - world.mdp.terminal, rng.normal(size=world.n_states)
+    return twin
+
+
+def mean_gradient(twin, objective, world):
+    """The gradient of the loss, expected over the steps of the chain."""
+    rates = np.array([0, 0, 0.5, 0])
+    cases = [(weight, twin.case(rates, *step)) for weight, step in possible_steps(world)]
+    return sum(weight * GRADIENTS[objective](twin.psi, case) for weight, case in cases)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1), terminals=st.integers(0, 2))
+def test_gradients_vanish_at_the_truth(kind, seed, terminals):
+    """Of likelihood and of planner-aware models, that is. A meta-learned one makes more of a step than it deserves."""
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, control=False, terminals=terminals, density=1.0, n_states=4)
+    for objective in ("likelihood", "planner-aware"):
+        twin = true_family(kind, objective, world, rng)
+        np.testing.assert_allclose(mean_gradient(twin, objective, world), 0, atol=1e-12)
+        twin.psi = twin.psi + 0.1 * rng.normal(size=twin.psi.shape)
+        assert np.abs(mean_gradient(twin, objective, world)).max() > 1e-6
+    assert np.abs(mean_gradient(true_family(kind, "meta", world, rng), "meta", world)).max() > 1e-6
+
+
+def trained(world, agent, w, steps, alpha, seed=0):
+    """The parts after so many steps, in which the weights stayed as they were and step sizes fell to 0."""
+    parts = agent.build(setup_of(world))
+    parts.values.w[:] = w
+    for number, step in enumerate(random_steps(world, np.random.default_rng(seed), steps, cut=0.0)):
+        observe(parts, np.array([0, alpha * (1 - number / steps), 0, 0]), *step)
+    np.testing.assert_array_equal(parts.values.w, w)
+    return parts
+
+
+@pytest.mark.parametrize("terminals", [0, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_likelihood_finds_the_true_model(kind, terminals):
+    """What steps can tell: a restart is none, so that the past of a state is that of its visits in mid-episode."""
+    world = random_world(np.random.default_rng(3), control=False, terminals=terminals, n_states=4)
+    agent = bc.agent(kind, model="likelihood", features="onehot", learn=False)
+    parts = trained(world, agent, np.zeros(4), 30_000, alpha=0.05)
+    states, alive = LearnedLinear(parts.model, parts.values).states, ~world.mdp.terminal
+    if kind == "forward":
+        np.testing.assert_allclose(states[alive, 0], dense(bc.exact.chain(world.mdp, world.policy))[alive], atol=0.06)
+        return
+    truth = dense(bc.exact.backward(world.mdp, world.policy).states) * alive / pasts(world)[:, None]
+    known = ~np.isnan(truth[:, 0])
+    assert known.sum() >= 3
+    np.testing.assert_allclose(states[known], truth[known], atol=0.06)
+
+
+def distance_from_true_corrections(parts, twin, world):
+    """The root of the mean of |E Δ(s) − Δ*(s)|², over the states that are planned from."""
+    mdp, policy, w = world.mdp, world.policy, copied(parts, twin).w
+    share = bc.exact.stationary(mdp, policy)
+    if twin.forward:
+        truth, share = bc.exact.linear_forward(mdp, policy, twin.X).correction(w), share * ~mdp.terminal
+    else:
+        truth = bc.exact.backward_correction(mdp, policy, twin.X, w) / pasts(world)[:, None]
+        share = share * np.nan_to_num(pasts(world))
+    discount = np.where(mdp.terminal & (not twin.forward), 0.0, mdp.discount)
+    own = np.array([twin.expected_correction(s, discount[s]) for s in range(mdp.n_states)])
+    return np.sqrt(share[share > 0] @ ((own - truth)[share > 0] ** 2).sum(axis=1) / share.sum())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_small_planner_aware_model_plans_better_than_a_likely_one(kind):
+    """A noisy TV, in four features that tell neither the signal nor the channel well: likelihood has to watch TV."""
+    distance = {"likelihood": [], "planner-aware": []}
+    for seed in range(5):
+        world, rng = bc.worlds.noisy_tv(signals=4, channels=4, seed=seed), np.random.default_rng(seed)
+        X, Z, w = np.repeat(np.eye(4), 4, axis=0), rng.normal(size=(16, 4)), rng.normal(size=4)
+        for objective, found in distance.items():
+            agent = bc.agent(kind, model=objective, features=X, model_features=Z, learn=False)
+            parts = trained(world, agent, w, 10_000, alpha=0.1)
+            found.append(distance_from_true_corrections(parts, PlainExponential(agent, setup_of(world)), world))
+    likely, aware = distance.values()
+    assert np.mean(aware) < 0.9 * np.mean(likely)
+
+
+# Abstract models
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32 - 1), terminals=st.integers(0, 2))
+def test_abstract_corrections_are_the_expected_ones(kind, seed, terminals):
+    """With one-hot conditions and step sizes that make a mean, every possible step weighed by its share."""
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, control=False, terminals=terminals)
+    X, w = rng.normal(size=(2, 6, 3))
+    X, w = X * ~world.mdp.terminal[:, None], w[0]
+    agent = bc.agent(kind, model="abstract", features=X, model_features="onehot", learn=False)
+    parts = agent.build(setup_of(world))
+    parts.values.w[:3] = w
+    total = np.zeros(6)
+    for weight, step in possible_steps(world):
+        given = step[0] if kind == "forward" else step[3]
+        total[given] += weight
+        observe(parts, np.array([0, weight / total[given], 0, 0]), *step, False)
+    if kind == "forward":
+        truth = bc.exact.linear_forward(world.mdp, world.policy, X).correction(w)
+    else:
+        truth = bc.exact.backward_correction(world.mdp, world.policy, X, w) / pasts(world)[:, None]
+    learned = LearnedLinear(parts.model, parts.values).correction
+    np.testing.assert_allclose(learned[total > 0, :3], truth[total > 0], atol=1e-12)
+    assert not learned[total == 0].any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_abstract_corrections_learned_on_a_walk_approach_the_expected_ones(kind):
+    """With planning so small that the weights stay where they are: means over some 5,000 visits of each state."""
+    rng = np.random.default_rng(1)
+    world = random_world(rng, control=False, density=1.0, n_states=4)
+    parts = bc.agent(kind, model="abstract", features="onehot", learn=False).build(setup_of(world))
+    w, visits = rng.normal(size=4), np.zeros(4)
+    parts.values.w[:] = w
+    for step in random_steps(world, rng, 20_000, cut=0.0):
+        given = step[0 if kind == "forward" else 3]
+        visits[given] += 1
+        observe(parts, np.array([0, 1 / visits[given], 1e-9, 0]), *step)
+    learned = LearnedLinear(parts.model, parts.values).correction
+    forward = bc.exact.linear_forward(world.mdp, world.policy, np.eye(4)).correction(w)
+    backward = bc.exact.backward_correction(world.mdp, world.policy, np.eye(4), w)
+    np.testing.assert_allclose(learned, forward if kind == "forward" else backward, atol=0.08)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_abstract_model_has_room_for_the_corrections_of_all_actions(kind):
+    """Every action of the one state that a condition tells of has its own weights, wherever it leads."""
+    A, width = 5, 8
+    mdp = bc.FiniteMDP(np.tile([[0.0, 1.0], [1.0, 0.0]], (A, 1, 1)).transpose(1, 0, 2), np.ones((2, A, 2)), 0.9, [1, 0])
+    X = np.random.default_rng(0).normal(size=(2, width))
+    parts, _ = made(bc.worlds.from_mdp(mdp), bc.agent(kind, model="abstract", features=X, model_features="onehot"))
+    assert len(parts.model.correction.rows.link) * BLOCK >= 2 * A * width
