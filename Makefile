@@ -27,7 +27,7 @@ figures: .venv/developing
 	$(BIN)/python docs/figures/reproduction.py results
 
 findings: .venv/developing
-	$(BIN)/backcast reproduce estimation horizons neighbours experience off-policy --seeds 100 --out findings
+	$(BIN)/backcast reproduce estimation horizons neighbours experience off-policy linear planner-aware abstract --seeds 100 --out findings
 	$(BIN)/python docs/figures/findings.py findings
 
 .venv/bin/python:

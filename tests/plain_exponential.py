@@ -158,8 +158,7 @@ class PlainCorrection(PlainLinear):
     def learn(self, rates, s, a, r, s2, ends):
         z, along = self.Z[s if self.forward else s2], self.phi[s * self.A + a]
         correction = (self.target(r, s2, ends) - along @ self.w) * along
-        if z.any():
-            self.D += rates[ALPHA_MODEL] * np.outer(correction - self.D @ z, z) / (z @ z)
+        self.D += rates[ALPHA_MODEL] * np.outer(correction - self.D @ z, z) / largest_norm(self.Z)
 
     def improve(self, s, discount, alpha):
         self.w = self.w + alpha * self.D @ self.Z[s]
@@ -210,7 +209,7 @@ class PlainExponential(PlainLinear):
         )
 
     def step_size(self, case, alpha):
-        """Of model learning, for the gradient as it is: relative to ‖z(o)‖² ‖z(s)‖² and to the running scale."""
+        """Of model learning, for the gradient as it is: relative to the largest ‖z(o)‖² ‖z(s)‖² and to the scale."""
         step = alpha / (largest_norm(self.outcomes) * largest_norm(self.conditions))
         objective = self.agent.get("model")
         if objective == "likelihood":

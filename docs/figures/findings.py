@@ -8,6 +8,7 @@ from reproduction import draw
 
 from backcast.report.numbers import budget, error_at, error_metric, mean_error, seconds_per_update
 from backcast.studies import results
+from backcast.studies.divergence import in_words
 from backcast.studies.statistics import bootstrap, paired_difference
 from backcast.studies.store import Results
 
@@ -17,6 +18,9 @@ def over_episodes(result: Results, world: str) -> Iterator[str]:
     metric, agents = error_metric(result, world), result.agents(world)
     yield f"\n| {world} | {metric} | less than {agents[0]} by | value updates |\n|---|---|---|---|"
     for agent in agents:
+        if result.diverged(world, agent).any():
+            yield f"| {agent} | {in_words(result.diverged(world, agent))} | | |"
+            continue
         gain = paired_difference(*(result.means(world, each, metric) for each in (agents[0], agent)), seed=0)
         updates = result.value_updates(world, agent)
         yield f"| {agent} | {mean_error(result, world, agent)} | {gain} | {updates:,.0f} |"

@@ -98,7 +98,8 @@ def both(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
 
 def is_linear(agent: "Agent") -> bool:
     """Whether its model is one of features; with features, but counts or the truth, it has rows of states."""
-    return agent.get("features") is not None and agent.get("model", "expectation") in LINEAR
+    learned = agent.get("features") is not None and not agent.knows_the_truth
+    return learned and agent.get("model", "expectation") in LINEAR
 
 
 def forward_planner(setup: Setup, agent: "Agent") -> ForwardPlanner:

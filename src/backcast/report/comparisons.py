@@ -1,4 +1,4 @@
-"""Figures that compare mean errors: agent by agent, by how far an agent's model looks, and by how much it can tell."""
+"""Figures that compare mean errors: agent by agent, by how far an agent's model looks."""
 
 import math
 import re
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from backcast.arrays import Vector
 from backcast.report import drawing, style
@@ -138,7 +137,7 @@ def _draw_pair(results: Results, world: str, left: Axes, right: Axes) -> None:
         for name, points in lines.items():
             place = series.index(name) - (len(series) - 1) / 2
             found = [mean_error(results, world, agent) for _, agent in sorted(points.items())]
-            _line(axes, np.array(sorted(points)) + place * 0.015 * max(points), found, _looks(name))
+            draw_line(axes, np.array(sorted(points)) + place * 0.015 * max(points), found, _looks(name))
         ticks = sorted({x for points in lines.values() for x in points})
         axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
 
@@ -169,7 +168,7 @@ def _looks(series: str) -> dict[str, Any]:
     return looks | {"marker": "D" if by_td else "o", "markersize": 5} | ({"linestyle": style.DOTTED} if by_td else {})
 
 
-def _line(axes: Axes, x: Vector, found: Sequence[Interval], looks: dict[str, Any]) -> None:
+def draw_line(axes: Axes, x: Vector, found: Sequence[Interval], looks: dict[str, Any]) -> None:
     """Means, joined; the x of each series are a little beside those of the next, so that its intervals can be seen."""
     means, low, high = np.array([(each.estimate, each.low, each.high) for each in found]).T
     drawing.joined(axes, x, means, looks)
@@ -183,73 +182,6 @@ def _level(axes: Axes, found: Interval, looks: dict[str, Any]) -> None:
         axes.axhline(found.estimate, **looks)
     if np.isfinite(found.low) and np.isfinite(found.high):
         axes.axhspan(found.low, found.high, color=looks["color"], alpha=0.15, linewidth=0)
-
-
-def error_by_capacity(results: Results) -> Figure:
-    """Mean error against the number of a model's features, the number at the end of agents' labels; a panel per world.
-
-    Agents that differ in it alone are a line; those without a number are dashed levels.
-    """
-    rows, columns = _shape(results)
-    figure, panels = style.sheet(rows, columns, width=min(12.0, 3.0 + 4.5 * columns), height=1.6 + 4.0 * rows)
-    for axes, world in zip(panels.flat, results.worlds, strict=False):
-        _draw_capacities(results, world, axes)
-        metric = METRIC_NAMES[error_metric(results, world)]
-        style.caption(axes, style.stacked_title(world, 32), "model features", metric, size=style.MEDIUM)
-    for axes in panels.flat[len(results.worlds) :]:
-        axes.remove()
-    style.key(figure, "outside upper right", columns=3)
-    style.write_below(figure, with_divergences(results, _over(results)))
-    return figure
-
-
-def _draw_capacities(results: Results, world: str, axes: Axes) -> None:
-    """A world's mean errors by family and capacity, and the levels of agents that have none."""
-    families, levels = capacities(results.agents(world))
-    own = own_names(results)
-    kinds = {family: own[next(iter(points.values()))] for family, points in families.items()}
-    looks = _told_apart(kinds)
-    for agent, look in _told_apart({agent: own[agent] for agent in levels}).items():
-        look |= {"label": style.agent_label(agent, []), "marker": "", "linestyle": style.DASHED}
-        _level(axes, mean_error(results, world, agent), look)
-    for number, (family, points) in enumerate(families.items()):
-        found = [mean_error(results, world, agent) for agent in points.values()]
-        beside = 1.02 ** (number - (len(families) - 1) / 2)
-        _line(axes, beside * np.array(list(points)), found, looks[family])
-    ticks = sorted({x for points in families.values() for x in points})
-    axes.set_xscale("log" if all(ticks) else "linear")
-    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
-    axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _told_apart(names: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """How each label is drawn, given agents' own names: in the colour of the kind, others of that kind fainter."""
-    kinds = {label: style.kind_and_frame(name)[0] for label, name in names.items()}
-    looks = {}
-    for label, kind in kinds.items():
-        alike = [other for other, its_kind in kinds.items() if its_kind == kind]
-        number = alike.index(label)
-        looks[label] = {
-            "color": style.colour(kind),
-            "alpha": 1 - 0.6 * number / len(alike),
-            "marker": MARKERS[number % len(MARKERS)],
-            "markersize": 5.5,
-            "linewidth": 1.8,
-            "label": label,
-        }
-    return looks
-
-
-def capacities(agents: Sequence[str]) -> tuple[dict[str, dict[int, str]], list[str]]:
-    """Agents by family and capacity (the label up to its last space, and the number after it), and the others."""
-    families: dict[str, dict[int, str]] = {}
-    for agent in agents:
-        family, _, capacity = agent.rpartition(" ")
-        if family and capacity.isdecimal():
-            families.setdefault(family, {})[int(capacity)] = agent
-    of_family = {agent for points in families.values() for agent in points.values()}
-    ordered = {family: dict(sorted(points.items())) for family, points in families.items()}
-    return ordered, [agent for agent in agents if agent not in of_family]
 
 
 def _over(results: Results) -> str:

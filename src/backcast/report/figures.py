@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from backcast.arrays import Vector
 from backcast.files import atomic_path
 from backcast.report import drawing, style
-from backcast.report.comparisons import ACROSS, error_by_agent, error_by_capacity, error_by_horizon
+from backcast.report.capacity import error_by_capacity
+from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
 from backcast.report.numbers import Results, finite_part, over, with_divergences
 from backcast.studies.statistics import cumulative_on_grid, mean_and_error
