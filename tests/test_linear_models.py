@@ -291,7 +291,7 @@ def test_learned_models_and_planning_with_them_in_the_limit(seed, how):
     """4 runs of 200,000 steps: both directions come within 0.03 of the TD fixed point, the naive one does not.
 
     Steps of LMS, and of Θ always, are relative to the largest norm of all. Each relative to its own, what is expected
-    would be off by 0.1 (LMS), rewards by 0.2 and the fixed point, by the rewards, by 0.3.
+    would be off by about 0.1 (LMS), and rewards and the fixed point by more than 0.2.
     """
     mdp, policy, world = stationary_world(seed)
     pure = dict(learn=False, learn_by=how, alpha=0.02, alpha_model=0.02, features=UNEVEN)

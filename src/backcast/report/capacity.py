@@ -17,7 +17,7 @@ from backcast.studies.statistics import Interval, paired_difference
 def error_by_capacity(results: Results) -> Figure:
     """Mean error against the number at the end of agents' labels, that of a model's features.
 
-    Agents that differ in it alone are a line. Errors are less those of the first agent without a number, seed by seed:
+    Agents that differ in it alone are a line. Errors are less those of the first agent without one, seed by seed:
     worlds that every seed draws anew differ more than agents do. A column for each world, a row for planning alone and
     beside learning.
     """
@@ -44,7 +44,8 @@ def _draw(results: Results, world: str, axes: Axes, pure: bool) -> str | None:
     """The lines of a world, of agents that plan alone or of the others; the agent that they are compared with."""
     families, levels = capacities(results.agents(world))
     families = {family: points for family, points in families.items() if style.is_pure(family) == pure}
-    reference, own = levels[0] if levels else None, own_names(results)
+    reference = next((agent for agent in levels if not results.diverged(world, agent).any()), None)
+    own = own_names(results)
     looks = _told_apart({family: own[next(iter(points.values()))] for family, points in families.items()})
     if reference:
         label = style.agent_label(reference, [])
