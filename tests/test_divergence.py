@@ -526,3 +526,24 @@ def test_curves_of_many_worlds_are_three_across(found):
     shapes = [axes.get_subplotspec().get_geometry()[:2] for axes in panels(figure)]
     assert shapes == [(4, 3)] * 8
     assert [axes.get_title(loc="left").partition(":")[0] for axes in panels(figure)].count("Broadcasting") == 4
+
+
+def test_a_value_far_from_zero_has_not_diverged():
+    """The reward of 10⁹ comes once in a hundred episodes: until then true values are far beyond what was earned."""
+    P, R = np.zeros((3, 1, 3)), np.zeros((3, 1, 3))
+    P[0, 0] = [0, 0.99, 0.01]
+    P[1:, 0, 0] = 1.0
+    R[0, 0, 2] = 1e9
+    world = bc.worlds.from_mdp(bc.FiniteMDP(P, R, 0.9, [1, 0, 0], [False, True, True]))
+    runs = bc.run(world, bc.agent("td", alpha=0.1), episodes=50, seeds=3)
+    assert not runs.diverged.any()
+    assert np.isfinite(runs.rmsve).all()
+
+
+def test_after_a_control_agent_diverged_its_episodes_are_as_long_as_they_may_be():
+    features = 10 * np.random.default_rng(0).normal(size=(48, 10))
+    wild = bc.agent("q", features=features, alpha=1.0, schedule="constant")
+    runs = bc.run(bc.worlds.maze(), wild, episodes=20, seeds=2, max_steps=150)
+    assert runs.diverged.all()
+    assert (runs.steps[:, -1] == 150).all()
+    assert "2 of 2 seeds diverged" in repr(runs)

@@ -14,14 +14,14 @@ TILES = bc.features.tiles(tilings=2, bins=4)
 
 def test_equal_features_are_one_state_and_others_are_not():
     memory = Observations(BOX, 10, seed=0)
-    features, d = memory.features(TILES)
+    features, d, given = memory.features(TILES)
     assert memory.number([0.01]) == memory.number([0.02]) == 0
     assert memory.number([0.9]) == 1
     assert memory.known == [2]
     which, size = TILES.bind(BOX).of([0.9])
     np.testing.assert_array_equal(features.which[features.offset[1] : features.offset[2]], which)
     np.testing.assert_array_equal(features.size[features.offset[1] : features.offset[2]], size)
-    assert d == 10
+    assert d == given == 10
 
 
 def test_a_full_memory_forgets_the_quarter_not_seen_for_longest():

@@ -89,6 +89,7 @@ def test_a_walk_by_single_steps_has_values_on_a_line(n):
 
 def test_names_say_what_is_unusual_and_large_walks_are_sparse():
     assert worlds.random_walk(19, jump=1).name == "random-walk-19-jump-1"
+    assert worlds.random_walk(19).name == "random-walk-19"  # jumps of up to 19
     assert worlds.noisy_tv(5, 4, structure=0.5).name == "noisy-tv-5x4-structure-0.5"
     large = worlds.random_walk(3000, jump=2).mdp
     assert large.is_sparse
@@ -194,7 +195,7 @@ def test_every_seed_draws_its_own_and_worlds_can_be_pickled(make):
         (lambda: worlds.boyan(discount=1.5), r"discount: 1\.5 given, expected a number in \[0, 1\]"),
         (lambda: worlds.random_walk(0), "n: 0 given, expected a whole number, 1 or more"),
         (lambda: worlds.random_walk(jump=0), "jump: 0 given, expected a whole number, 1 or more"),
-        (lambda: worlds.random_walk(19), "jump: 100 given, expected at most 19, the number of states"),
+        (lambda: worlds.random_walk(19, 20), "jump: 20 given, expected at most 19, the number of states"),
         (lambda: worlds.random_walk(discount="near"), r"discount: 'near' given, expected a number in \[0, 1\]"),
         (lambda: worlds.noisy_tv(2), "signals: 2 given, expected a whole number, 3 or more"),
         (lambda: worlds.noisy_tv(channels=0), "channels: 0 given, expected a whole number, 1 or more"),
@@ -267,7 +268,7 @@ def test_the_purpose_of_a_kind_is_that_of_its_worlds():
             "max_steps does not belong to a chain; its keys are levels, seed, branches",
         ),
         ({"kind": "noisytv"}, "expected one of chain, boyan, .*; did you mean 'noisy-tv'?"),
-        ({"kind": "random-walk", "n": 5}, "jump: 100 given, expected at most 5"),
+        ({"kind": "random-walk", "n": 5, "jump": 9}, "jump: 9 given, expected at most 5"),
     ],
 )
 def test_studies_refuse_what_does_not_fit(world, message):

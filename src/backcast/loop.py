@@ -20,7 +20,8 @@ from backcast.randomness import Stream, pick, uniform
 from backcast.values import Values
 
 LEARNING, PLANNING = 0, 1  # the two counters of value updates
-_BEYOND = 1e6  # times the largest reward: no value of a world that is solved at all becomes so large
+FOREVER = 2**62  # steps, where episodes are not cut off
+_BEYOND = 1e6  # times the largest reward or true value: so large become only values that explode
 
 
 @part
@@ -146,6 +147,8 @@ def run_episodes(
     then on.
     """
     taken, largest = 0, 0.0
+    for s in range(record.truth.size):
+        largest = max(largest, abs(record.truth[s]))
     for episode in range(schedule.shape[0]):
         rates = schedule[episode]
         s = table.draw_start(uniform(world_stream))
@@ -174,7 +177,7 @@ def run_episodes(
         record.steps[episode] = steps
         record.reward[episode] = gained
         record.made[episode] = agent.updates[LEARNING] + agent.updates[PLANNING]
-        if not judge(agent.values, record, episode, taken, largest):
+        if not judge(agent.values, record, episode, taken, largest, max_steps):
             return episode + 1
         if record.made[episode] >= budget:
             repeat(record, episode)
@@ -184,15 +187,16 @@ def run_episodes(
 
 @kernel
 def exploded(values: Any, s: int, a: int, largest: float) -> bool:
-    """Whether q(s, a) or a weight of it is no number, or far beyond what rewards up to `largest` could add up to."""
+    """Whether q(s, a) or a weight of it is no number, or far beyond the largest reward so far and any true value."""
     return not abs(values.probe(s, a)) <= _BEYOND * (1.0 + largest)
 
 
 @kernel
-def judge(values: Any, record: Record, episode: int, taken: int, largest: float) -> bool:
+def judge(values: Any, record: Record, episode: int, taken: int, largest: float, max_steps: int) -> bool:
     """Measure the error after an episode, when so many steps have been taken; whether the run may go on.
 
-    If values have exploded, the error is infinite, and what happened is written into all episodes that follow.
+    If values have exploded, the error is infinite, and what happened is written into all episodes that follow, which
+    take as many steps as they may: the agent would no longer arrive.
     """
     if record.truth.size > 0:
         measure(values, record, episode)
@@ -204,6 +208,8 @@ def judge(values: Any, record: Record, episode: int, taken: int, largest: float)
         record.rmsve[episode] = np.inf
         record.rmsve_inner[episode] = np.inf
     repeat(record, episode)
+    for later in range(episode + 1, record.steps.size):
+        record.steps[later] = max_steps if max_steps < FOREVER else record.steps[later]
     return False
 
 

@@ -29,13 +29,13 @@ class Observations:
         self._numbers: OrderedDict[bytes, int] = OrderedDict()
         self._free: list[int] = []
 
-    def features(self, recipe: Any) -> tuple[Features, int]:
-        """The features of all that is remembered, and how many features there are; written by `number`."""
+    def features(self, recipe: Any) -> tuple[Features, int, int]:
+        """The features of all that is remembered, how many there are, and how many were given; written by `number`."""
         if recipe not in self._maps:
             bound = recipe.bind(self.space, self.seed)
             self._maps[recipe] = bound, empty_features(self.capacity, bound.width)
         bound, features = self._maps[recipe]
-        return features, bound.n_features
+        return features, bound.n_features, bound.n_features
 
     def number(self, observation: Any) -> int:
         """The number of an observation; `forgotten` are the numbers that were taken back to make room for it."""

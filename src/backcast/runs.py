@@ -20,7 +20,7 @@ from backcast.graph import reachable
 from backcast.kinds import Setup
 from backcast.linear.learned import LINEAR_MODELS, LearnedLinear
 from backcast.linear.values import LinearValues
-from backcast.loop import Parts, Record, run_episodes
+from backcast.loop import FOREVER, Parts, Record, run_episodes
 from backcast.models.learned import learned
 from backcast.randomness import streams
 from backcast.values import as_array
@@ -28,7 +28,6 @@ from backcast.worlds.world import World
 
 T = TypeVar("T")
 
-_FOREVER = 2**62
 _switching, _quick_runs, _usual_interval = threading.Lock(), 0, 5e-3
 
 
@@ -70,7 +69,7 @@ class Runs:
             numbers.
         weights: of linear values, (seeds, d) in prediction, (seeds, A, d) in control; else None.
         diverged: (seeds,) the step at which values exploded, counted from 1; 0 where they did not. From that episode on
-            errors are infinite, and the others repeat.
+            errors are infinite, and later episodes take as many steps as they may.
         models: the final model of each seed, which can be asked (`models[0].predict(s)`).
         seconds: processor time of each run, (seeds,), without making the world and the agent.
     """
@@ -142,7 +141,7 @@ def run(
     schedule = agent.rates(as_whole("episodes", episodes, 1))
     limit = check_limit(world.draw(chosen[0]), max_steps)
     threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
-    budget = _FOREVER if updates is None else as_whole("updates", updates, 1)
+    budget = FOREVER if updates is None else as_whole("updates", updates, 1)
     stop = np.zeros(1, dtype=np.uint8)
     one_run(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
     results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop, budget), chosen, threads, stop)
@@ -208,7 +207,7 @@ def one_run(
     schedule: Vector,
     limit: int,
     stop: NDArray[np.uint8] | None = None,
-    budget: int = _FOREVER,
+    budget: int = FOREVER,
 ) -> tuple[Record, Parts, float]:
     """One run in this thread: what it recorded, the agent as it was left, and processor seconds.
 
@@ -216,7 +215,7 @@ def one_run(
     """
     stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
     drawn = world.draw(seed)
-    setup = Setup(drawn.n_states, drawn.n_actions, drawn.discount, drawn, seed, None if limit >= _FOREVER else limit)
+    setup = Setup(drawn.n_states, drawn.n_actions, drawn.discount, drawn, seed, None if limit >= FOREVER else limit)
     parts = agent.build(setup)
     record = empty_record(len(schedule), drawn)
     table, randomness = drawn.steps_table, streams(seed)
@@ -277,7 +276,8 @@ def _weights(values: Sequence[Any]) -> Vector | None:
     """The weights of linear values, (seeds, A, d), or (seeds, d) in prediction."""
     if not isinstance(values[0], LinearValues):
         return None
-    return _without_one_action(np.stack([each.w.reshape(each.n_actions, each.n_features) for each in values]), 1)
+    weights = [each.w.reshape(each.n_actions, each.n_features)[:, : each.n_given] for each in values]
+    return _without_one_action(np.stack(weights), 1)
 
 
 def _without_one_action(values: Vector, axis: int) -> Vector:
@@ -316,4 +316,4 @@ def check_limit(world: World, max_steps: int | None) -> int:
             f"max_steps: none given, but in {world.name} no episode that comes to state {state} ever ends;"
             " give a number"
         )
-    return _FOREVER
+    return FOREVER

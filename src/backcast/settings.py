@@ -79,6 +79,10 @@ def _option(name: str, given: Any) -> Option:
     return given
 
 
+def _memory(name: str, given: Any) -> int:
+    return min(as_whole(name, given, 2), 1_000_000)  # the state before a step and the one after it
+
+
 def _features(name: str, given: Any) -> FeatureMap:
     return as_features(name, given).recipe
 
@@ -92,7 +96,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "model": _one_of(*TABULAR, *LINEAR),
     "learn_by": _one_of("lms", "rls"),
     "ridge": _number(0, np.inf, "a number above 0", below=True),
-    "memory": _at_most(1_000_000),
+    "memory": _memory,
     "horizon": _at_most(1000),
     "weights": _weights,
     "lam": _lam,
@@ -204,7 +208,11 @@ def _reasons_about_features(kind: str, chosen: dict[str, Any]) -> list[tuple[boo
     selects = [name for name in ("top", "depth") if name in chosen]
     of_linear = [name for name in _OF_LINEAR if name in chosen]
     return [
-        (linear and not features, f"model: {model!r} is linear in features; give features as well"),
+        (
+            linear and not features,
+            f"model: {model!r} is linear in features; "
+            + ("give features as well" if plans else "use 'forward' or 'backward', with features"),
+        ),
         (
             plans and not (features and linear) and bool(of_linear),
             f"{' and '.join(of_linear)}: only for models of features; give features, and model one of"
@@ -219,7 +227,10 @@ def _reasons_about_features(kind: str, chosen: dict[str, Any]) -> list[tuple[boo
             features and linear and bool(of_tables),
             f"{' and '.join(of_tables)}: for models of states, 'counts' or 'true', not for {model!r}",
         ),
-        (features and bool(selects), f"{' and '.join(selects)}: with features all predecessors are corrected at once"),
+        (
+            features and kind.endswith("backward") and bool(selects),
+            f"{' and '.join(selects)}: with features all predecessors are corrected at once",
+        ),
         (
             forward and model == "naive",
             "model: looking forward, to plan with the mean of the features alone is right; use 'expectation'",

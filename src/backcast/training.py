@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
 
@@ -15,7 +16,7 @@ from backcast.interaction import EPSILON
 from backcast.kinds import Setup
 from backcast.linear.expectation import BackwardExpectation, forget_states
 from backcast.linear.regression import Regression, with_room_for
-from backcast.loop import begin, exploded, finish, judge, observe
+from backcast.loop import FOREVER, begin, exploded, finish, judge, observe
 from backcast.models import CountRows, Rows
 from backcast.models.rows import with_room
 from backcast.observations import Observations
@@ -148,7 +149,7 @@ def train(
     record = empty_record(episodes, world)
     started = time.thread_time()
     first_state, first_action = (int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space))
-    largest = 0.0
+    largest = float(np.abs(record.truth).max(initial=0.0))
 
     def number(observation: Any) -> int:
         return int(observation) - first_state if setup.observations is None else walker.number(observation)
@@ -178,7 +179,7 @@ def train(
         if record.steps[episode] and not record.diverged[0]:
             walker.end_episode(s, terminated)
         record.made[episode] = walker.parts.updates.sum()
-        if not judge(walker.parts.values, record, episode, int(record.steps.sum()), largest):
+        if not judge(walker.parts.values, record, episode, int(record.steps.sum()), largest, limit or FOREVER):
             break
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
     result = record, walker.parts, time.thread_time() - started

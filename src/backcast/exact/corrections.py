@@ -11,6 +11,7 @@ from backcast.errors import InputError
 from backcast.exact.chains import Policy, scale
 from backcast.exact.reversal import undefine
 from backcast.exact.time_extended import TimeExtended, n_step
+from backcast.features.maps import FeatureMap
 from backcast.mdp import FiniteMDP
 
 
@@ -45,7 +46,7 @@ def backward_correction(mdp: FiniteMDP, policy: Policy, features: Any, weights: 
     Returns:
         (S, d), NaN in the rows of states that are never visited.
     """
-    X = as_features("features", features, mdp.n_states)
+    X = feature_matrix("features", features, mdp.n_states)
     w = as_vector("weights", weights, X.shape[1])
     model = n_step(mdp, policy, n)
     correction = tabular_correction(mdp, model, X @ w) @ X
@@ -54,8 +55,12 @@ def backward_correction(mdp: FiniteMDP, policy: Policy, features: Any, weights: 
     return correction
 
 
-def as_features(field: str, given: Any, n_states: int) -> Matrix:
+def feature_matrix(field: str, given: Any, n_states: int) -> Matrix:
     """A feature matrix (S, d), a float64 array or csr_array; refused when it has not a row per state."""
+    if isinstance(given, FeatureMap):
+        if given.bound is None:
+            raise InputError(f"{field}: {given.name} belongs to no world yet; bind it, as in {given.kind}(world)")
+        given = given.sparse
     X: Matrix = sparse.csr_array(given, dtype=np.float64) if sparse.issparse(given) else as_floats(field, given)
     if X.ndim != 2 or X.shape[0] != n_states:
         raise InputError(f"{field}: shape {X.shape} given, expected ({n_states}, d), a row per state")

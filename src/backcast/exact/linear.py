@@ -20,7 +20,7 @@ from scipy.sparse.linalg import aslinearoperator
 from backcast.arrays import Indices, Matrix, Vector
 from backcast.errors import InputError
 from backcast.exact.chains import OneStep, Policy, scale, transition_reward
-from backcast.exact.corrections import as_features, as_vector
+from backcast.exact.corrections import as_vector, feature_matrix
 from backcast.exact.reversal import reverse
 from backcast.exact.stationary import stationary
 from backcast.mdp import FiniteMDP
@@ -160,7 +160,7 @@ def fitted_backward(mdp: FiniteMDP, policy: Policy, features: Any, condition: An
         The model. Finding Θ is a dense least squares problem with d·D unknowns and an equation for each possible step.
     """
     X = _dense(_lively(mdp, features))
-    Z = _dense(as_features("condition", features if condition is None else condition, mdp.n_states))
+    Z = _dense(feature_matrix("condition", features if condition is None else condition, mdp.n_states))
     exact = linear_backward(mdp, policy, X)
     d, past = stationary(mdp, policy), np.nan_to_num(exact.past)
     fit = _regression(Z, d * past) * _odds(past)
@@ -285,7 +285,7 @@ def _moments(weights: Any, X: Vector) -> Vector:
 
 def _lively(mdp: FiniteMDP, features: Any) -> Matrix:
     """The features (S, d) with zeros in terminal states."""
-    return scale(np.where(mdp.terminal, 0.0, 1.0), as_features("features", features, mdp.n_states))
+    return scale(np.where(mdp.terminal, 0.0, 1.0), feature_matrix("features", features, mdp.n_states))
 
 
 def _odds(probability: Vector) -> Vector:

@@ -175,6 +175,8 @@ def as_features(name: str, value: Any) -> FeatureMap:
         return value
     if isinstance(value, str):
         value = {"kind": value}
+    if callable(value):
+        raise InputError(f"{name}: a function given, expected what it returns; call it, as in features.tiles()")
     if not isinstance(value, Mapping):
         return _given(name, value)
     kind = value.get("kind")

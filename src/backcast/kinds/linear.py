@@ -34,8 +34,8 @@ def linear_values(setup: Setup, agent: "Agent") -> LinearValues:
     return zero_values(*_features(setup, agent.get("features")), setup.n_actions)
 
 
-def _features(setup: Setup, recipe: Any) -> tuple[Features, int]:
-    """The features of all states, and how many features there are."""
+def _features(setup: Setup, recipe: Any) -> tuple[Features, int, int]:
+    """The features of all states, how many there are, and how many of them were given."""
     if setup.observations is not None:
         return setup.observations.features(recipe)
     every_seed_alike = dict(recipe.settings).get("seed", 0) is not None
@@ -43,11 +43,12 @@ def _features(setup: Setup, recipe: Any) -> tuple[Features, int]:
 
 
 @lru_cache(maxsize=32)  # the seeds of a run share them, and nobody writes to them
-def _of_states(recipe: Any, place: Any, seed: int) -> tuple[Features, int]:
+def _of_states(recipe: Any, place: Any, seed: int) -> tuple[Features, int, int]:
     matrix = recipe.bind(place, seed).sparse
+    n_given = matrix.shape[1]
     if not isinstance(place, int):
         matrix = _with_ends_apart(matrix, place.mdp.terminal)
-    return features_of(matrix), matrix.shape[1]
+    return features_of(matrix), matrix.shape[1], n_given
 
 
 def _with_ends_apart(matrix: Matrix, terminal: Mask) -> Matrix:
@@ -85,7 +86,7 @@ class LinearModels:
         self.setup, self.agent, self.values, self.forward = setup, agent, setup.values, forward
         self.inputs, self.n_inputs = self.values.features, self.values.n_features
         if agent.get("model_features") is not None:
-            self.inputs, self.n_inputs = _features(setup, agent.get("model_features"))
+            self.inputs, self.n_inputs, _ = _features(setup, agent.get("model_features"))
         self.width = int(np.diff(self.values.features.offset).max(initial=0))
         by_rls = agent.get("learn_by") == "rls"
         self.ridge = agent.get("ridge", _RIDGE) if by_rls else None

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """What an agent is told about where it will live. Only the true models look at `world`.
+    """What an agent is told about where it will live.
+
+    Only the true models look at the transitions of `world`; others take from it what can follow what, where it ends and
+    where its states lie.
 
     Attributes:
         n_states: S.

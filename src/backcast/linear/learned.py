@@ -27,11 +27,15 @@ LINEAR_MODELS = (
 class LearnedLinear:
     """A linear model after a run, evaluated at each state; D = A · d, with φ(s, a) as features of pairs.
 
-    What a model does not say is refused: an abstract model has corrections and nothing else.
+    Features are those given: one that terminal states got of their own is left out. What a model does not say is
+    refused: an abstract model has corrections and nothing else.
     """
 
     model: Any = field(repr=False)
     values: LinearValues = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"LearnedLinear({type(self.model).__name__} of {self.values.n_states} states)"
 
     @property
     def states(self) -> Vector:
@@ -51,16 +55,15 @@ class LearnedLinear:
     @property
     def expectation(self) -> Vector:
         """E[φ̃ | s], (S, D), looking backward; E[x' | s, a], (S, A, d), zero in terminal states, looking forward."""
-        n, model, d = self.values.n_states, self.model, self.values.n_features
+        n, model, d = self.values.n_states, self.model, self.values.n_given
         if isinstance(model, BackwardFeatures):
-            return estimates(model.mean, n)
+            return self._of_given(estimates(model.mean, n))
         if isinstance(model, ForwardExpectation):
             return np.stack([estimates(model.mean, n, a)[:, :d] for a in range(self.values.n_actions)], axis=1)
         if isinstance(model, CorrectionModel):
             raise self._silent("expectation")
         if isinstance(model, ExponentialForward):
-            alive = model.goes_on[:, None] * as_matrix(self.values.features, d).toarray()
-            return self.states @ alive
+            return self.states @ (model.goes_on[:, None] * self._matrix())
         return self.states @ self._of_pairs()
 
     @property
@@ -74,11 +77,8 @@ class LearnedLinear:
     def reward(self) -> Vector:
         """E[r φ̃ | s], (S, D), looking backward: the vector reward E[φ̃ φ̃ᵀ | s] Θ_r z(s)."""
         self._only_weights("reward")
-        rewards, n = self.model.rewards, self.values.n_states
-        earned = np.zeros((n, n))
-        for s in range(n):
-            rewards.turn_to(s)
-            earned[s] = [rewards.between(before) for before in range(n)]
+        theta, outcomes = self.model.rewards
+        earned = estimates(theta, self.values.n_states) @ as_matrix(outcomes, len(theta.y)).toarray().T
         return (self.states * np.repeat(earned, self.values.n_actions, axis=1)) @ self._of_pairs()
 
     @property
@@ -86,13 +86,23 @@ class LearnedLinear:
         """The correction Δ(s) of an abstract model, (S, D)."""
         if not isinstance(self.model, CorrectionModel):
             raise self._silent("correction")
-        return estimates(self.model.correction, self.values.n_states)
+        return self._of_given(estimates(self.model.correction, self.values.n_states))
 
     def _of_pairs(self) -> Vector:
         """φ(s, a), (S · A, A · d)."""
-        features = as_matrix(self.values.features, self.values.n_features).toarray()
+        features = self._matrix()
         pairs = np.einsum("si,ab->sabi", features, np.eye(self.values.n_actions))
         return pairs.reshape(len(features) * self.values.n_actions, -1)
+
+    def _matrix(self) -> Vector:
+        """The given features of all states, (S, d)."""
+        features: Vector = as_matrix(self.values.features, self.values.n_features).toarray()
+        return features[:, : self.values.n_given]
+
+    def _of_given(self, estimated: Vector) -> Vector:
+        """Estimates for each weight, (S, A · n), without those of a feature that was not given."""
+        by_action = estimated.reshape(len(estimated), self.values.n_actions, self.values.n_features)
+        return by_action[:, :, : self.values.n_given].reshape(len(estimated), -1)
 
     def _only_weights(self, what: str) -> None:
         if not isinstance(self.model, BackwardExpectation | ExponentialBackward):

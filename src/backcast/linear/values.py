@@ -7,6 +7,9 @@ from scipy import sparse
 
 from backcast.arrays import Indices, Matrix, Vector
 from backcast.compiling import kernel, part
+from backcast.errors import InputError
+
+_HUGE = 1e100  # squares of larger features would overflow
 
 
 @part
@@ -51,12 +54,14 @@ class LinearValues(NamedTuple):
         w: (A · d,) the weights, those of action a from a · d on.
         n_actions: A.
         n_features: d.
+        n_given: how many of them the user gave: one more may be that of terminal states.
     """
 
     features: Features
     w: Vector
     n_actions: int
     n_features: int
+    n_given: int
 
     @property
     def n_states(self) -> int:
@@ -120,6 +125,10 @@ def features_of(matrix: Any) -> Features:
 
 def largest_norm(matrix: Matrix) -> float:
     """The largest ‖x(s)‖² of a sparse matrix (S, d)."""
+    if np.abs(matrix.data).max(initial=0.0) > _HUGE:
+        raise InputError(
+            f"features: an entry is {np.abs(matrix.data).max():g}; expected at most {_HUGE:g}, or scale them"
+        )
     return float((matrix * matrix).sum(axis=1).max())
 
 
@@ -136,9 +145,9 @@ def empty_features(n_states: int, width: int) -> Features:
     return Features(offset, which, np.zeros(places), float(width))
 
 
-def zero_values(features: Features, n_features: int, n_actions: int) -> LinearValues:
+def zero_values(features: Features, n_features: int, n_given: int, n_actions: int) -> LinearValues:
     """Weights that are all 0."""
-    return LinearValues(features, np.zeros(n_features * n_actions), n_actions, n_features)
+    return LinearValues(features, np.zeros(n_features * n_actions), n_actions, n_features, n_given)
 
 
 def as_matrix(features: Features, n_features: int) -> Matrix:

@@ -35,7 +35,7 @@ def boyan(n: int = 13, discount: float = 1.0) -> World:
     return World(f"boyan-{n}", mdp)
 
 
-def random_walk(n: int = 1000, jump: int = _USUAL_JUMP, discount: float = 1.0) -> World:
+def random_walk(n: int = 1000, jump: int | None = None, discount: float = 1.0) -> World:
     """A random walk over n states in a row, by jumps, that ends beyond the left end with −1, beyond the right with 1.
 
     A step leads to one of the `jump` nearest places on each side, all equally likely; what would be beyond an end is
@@ -47,10 +47,12 @@ def random_walk(n: int = 1000, jump: int = _USUAL_JUMP, discount: float = 1.0) -
 
     Args:
         n: states between the two terminal ones.
-        jump: how far a step can lead, n at most.
+        jump: how far a step can lead, n at most; by default 100, or n if there are fewer states.
         discount: γ.
     """
-    n, jump = as_whole("n", n, 1), as_whole("jump", jump, 1)
+    n = as_whole("n", n, 1)
+    usual = min(n, _USUAL_JUMP)
+    jump = usual if jump is None else as_whole("jump", jump, 1)
     if jump > n:
         raise InputError(f"jump: {jump} given, expected at most {n}, the number of states")
     states = np.arange(n + 2)
@@ -61,5 +63,5 @@ def random_walk(n: int = 1000, jump: int = _USUAL_JUMP, discount: float = 1.0) -
     ends = (np.repeat([-1.0, 1.0], n), (np.tile(inner, 2), np.repeat([0, n + 1], n)))
     reward = sparse.csr_array(ends, shape=transition.shape)
     start = np.where(states == (n + 1) // 2, 1.0, 0.0)
-    name = f"random-walk-{n}" + (f"-jump-{jump}" if jump != _USUAL_JUMP else "")
+    name = f"random-walk-{n}" + (f"-jump-{jump}" if jump != usual else "")
     return World(name, reward_process(transition, reward, discount, start, (states == 0) | (states == n + 1)))
