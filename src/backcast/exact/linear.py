@@ -114,6 +114,10 @@ def linear_forward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearForwa
 def linear_backward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearBackward:
     """The exact backward model in three quantities, of features (S, d), dense or sparse (appendix C.1).
 
+    To plan with it, w ← w + α Σ_s d_π(s) Δ←(s), use `correction(w)` of the states with d_π(s) > 0. Written out, the
+    update is reward[s] + γ (x(s)ᵀw) expectation[s] − second_moment[s] w with the x(s) of `features`, which are zero in
+    terminal states.
+
     Examples:
         >>> mdp = FiniteMDP([[[0, 1, 0]], [[0.5, 0, 0.5]], [[0, 1, 0]]], [[4], [0], [0]], 0.5, [1, 0, 0])
         >>> model = linear_backward(mdp, None, [[3.0], [1.0], [1.0]])   # state 1 is reached from 0 and 2 alike
@@ -237,7 +241,8 @@ def plan_backward(
 def _at_rest(A: Vector, b: Vector, directions: Vector) -> Vector:
     """The w in the row space of `directions` (n, d) with A w = b; that of A and b is within it.
 
-    Solved in an orthonormal basis of the values X w, so that the scale of the features does not matter.
+    Solved in an orthonormal basis of the values X w, so that the scale of the features does not matter, as long as no
+    column is 10¹² times smaller than another: that counts as zero.
     """
     _, sizes, axes = linalg.svd(directions, full_matrices=False)
     kept = sizes > _RANK * sizes.max(initial=0.0)
