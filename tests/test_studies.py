@@ -132,6 +132,27 @@ def test_agents_have_settings_labels_and_worlds_of_their_own(tmp_path):
         )
 
 
+def test_features_may_belong_to_the_world(tmp_path):
+    """An agent whose settings make sense with the world's features only, and that has no label of its own."""
+    study = check_study(
+        {
+            "name": "features",
+            "episodes": 5,
+            "worlds": [{"kind": "boyan", "settings": {"features": {"kind": "interpolate"}, "alpha": 0.2}}],
+            "agents": [{"kind": "backward", "learn_by": "rls"}, {"kind": "td"}],
+            "plots": ["error-by-agent"],
+        },
+        "features",
+    )
+    store = Store(tmp_path, create=True)
+    run_study(store, study, 2)
+    assert "features error by agent" in write_report(tmp_path).read_text()
+    assert [cell.label for cell in study.runs()] == [
+        "backward,features=interpolate-4,learn_by=rls",
+        "td,features=interpolate-4",
+    ]
+
+
 @pytest.mark.parametrize("name", BEYOND)
 def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
     """Each in small worlds, with all its figures and tables: every agent works in every world."""

@@ -53,13 +53,8 @@ def error_by_agent(results: Results) -> Figure:
 def _in_the_studys_order(results: Results) -> list[str]:
     """The agents of all worlds, those that live in some of them only among the others."""
     found = dict.fromkeys(agent for world in results.worlds for agent in results.agents(world))
-    heads = [spec.label or spec.build({}).name for spec in results.study.agents]
-
-    def rank(agent: str) -> int:
-        of_grid = (i for i, head in enumerate(heads) if agent.startswith(f"{head},"))
-        return heads.index(agent) if agent in heads else next(of_grid, len(heads))
-
-    return sorted(found, key=rank)
+    places = {cell.label: cell.place for cell in results.study.runs()}
+    return sorted(found, key=places.__getitem__)
 
 
 def groups(agents: Sequence[str]) -> list[list[str]]:

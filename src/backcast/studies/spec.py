@@ -244,24 +244,25 @@ class Study(_Strict):
         """Every agent in every world, in the order of the file."""
         cells = []
         for world in self.worlds:
-            for chosen in self.agents:
+            for place, chosen in enumerate(self.agents):
                 if chosen.only not in (None, world.purpose):
                     continue
                 for point in self.points():
                     built = chosen.build({**world.settings.given(), **point})
                     label = (chosen.label or built.name) + "".join(f",{key}={value:g}" for key, value in point.items())
                     budget = world.updates or self.updates
-                    cells.append(Cell(world, built, label, world.episodes or self.episodes, budget))
+                    cells.append(Cell(world, built, label, place, world.episodes or self.episodes, budget))
         return cells
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One agent in one world: what a number of seeds is run of."""
+    """One agent in one world: what a number of seeds is run of; `place` is that of the agent in the study's list."""
 
     world: WorldSpec
     agent: Agent
     label: str
+    place: int
     episodes: int
     updates: int | None = None
 
