@@ -19,7 +19,7 @@ from backcast.testing import AgentConformance
 from backcast.training import Stepwise
 from backcast.values import as_array
 from plain_sweeping import TWINS
-from random_worlds import random_mdp, random_policy
+from random_worlds import random_mdp, random_policy, random_steps
 
 VARIANTS = ("moore-atkeson", "peng-williams", "mcmahan-gordon")
 ALL = (*VARIANTS, "small-backups")
@@ -255,24 +255,13 @@ def feed(world, agent, twin, steps, seed):
     """Both, after the same random transitions, with falling step sizes; and the twin's largest deviation."""
     setup = Setup(world.n_states, world.n_actions, world.discount, world)
     parts, plain = agent.build(setup), twin(agent, setup)
-    rng, table, schedule = np.random.default_rng(seed), world.steps_table, agent.rates(40)
-    s, deviation = -1, 0.0
-    for step in range(steps):
-        rates = schedule[step * 40 // steps]
-        first = s < 0
-        s = int(table.draw_start(rng.random())) if first else s
-        if world.mdp.terminal[s]:
-            s = -1
-            continue
-        a = int(rng.integers(world.n_actions))
-        outcome = table.draw_outcome(s, a, rng.random())
-        s2, r = int(table.next_state[outcome]), float(table.reward[outcome])
-        ends = bool(world.mdp.terminal[s2])
-        observe(parts, rates, s, a, r, s2, ends, first)
-        plain.observe(rates, s, a, r, s2, ends, first)
-        if step % 25 == 0:
+    schedule, deviation = agent.rates(40), 0.0
+    for number, step in enumerate(random_steps(world, np.random.default_rng(seed), steps, cut=0.01)):
+        rates = schedule[number * 40 // steps]
+        observe(parts, rates, *step)
+        plain.observe(rates, *step)
+        if number % 25 == 0:
             deviation = max(deviation, plain.deviation())
-        s = -1 if ends or rng.random() < 0.01 else s2
     return parts, plain, max(deviation, plain.deviation())
 
 

@@ -81,6 +81,11 @@ def frozen(array: Any) -> Any:
     return array
 
 
+def dense(matrix: Matrix) -> Vector:
+    """The same matrix as a numpy array."""
+    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
+
+
 def ratio(numerator: Matrix, denominator: Matrix) -> Matrix:
     """Elementwise numerator / denominator, dense or sparse; 0 where the denominator, and so both, are 0."""
     if sparse.issparse(numerator):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.arrays import Matrix, Vector, as_floats, refuse_non_finite
+from backcast.arrays import Matrix, Vector, as_floats, dense, refuse_non_finite
 from backcast.errors import InputError
 from backcast.exact.chains import Policy, scale
 from backcast.exact.reversal import undefine
@@ -49,8 +49,7 @@ def backward_correction(mdp: FiniteMDP, policy: Policy, features: Any, weights: 
     X = feature_matrix("features", features, mdp.n_states)
     w = as_vector("weights", weights, X.shape[1])
     model = n_step(mdp, policy, n)
-    correction = tabular_correction(mdp, model, X @ w) @ X
-    correction = correction.toarray() if sparse.issparse(correction) else correction
+    correction = dense(tabular_correction(mdp, model, X @ w) @ X)
     correction[model.undefined] = np.nan
     return correction
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
-from backcast.arrays import Matrix, Vector, as_floats, as_whole, ratio
+from backcast.arrays import Vector, as_floats, as_whole, dense, ratio
 from backcast.errors import InputError
 from backcast.exact.chains import OneStep, Policy
 from backcast.exact.corrections import tabular_correction
@@ -61,8 +60,8 @@ def detailed_balance(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
     """d(s') P←(s | s') = P(s' | s) d(s), for visited s' (appendix B.2), (S', S)."""
     d = stationary(mdp, policy)
     seen = np.flatnonzero(d > 0)
-    back = _dense(backward(mdp, policy).states)[seen]
-    forth = _dense(OneStep(mdp, policy).P)[:, seen]
+    back = dense(backward(mdp, policy).states)[seen]
+    forth = dense(OneStep(mdp, policy).P)[:, seen]
     return Equivalence("detailed balance", d[seen, None] * back, (d[:, None] * forth).T)
 
 
@@ -70,15 +69,15 @@ def same_stationary_distribution(mdp: FiniteMDP, policy: Policy = None) -> Equiv
     """Σ_s' P←(s | s') d(s') = d(s): the backward chain has the forward chain's stationary distribution."""
     d = stationary(mdp, policy)
     seen = np.flatnonzero(d > 0)
-    return Equivalence("same stationary distribution", d[seen] @ _dense(backward(mdp, policy).states)[seen], d)
+    return Equivalence("same stationary distribution", d[seen] @ dense(backward(mdp, policy).states)[seen], d)
 
 
 def reversal_matrix(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
     """P←_π = diag(d_π)⁻¹ P_πᵀ diag(d_π), against the marginal of Bayes' joint model, for visited states."""
     d = stationary(mdp, policy)
     seen = np.flatnonzero(d > 0)
-    joint = _dense(backward(mdp, policy).joint).reshape(mdp.n_states, mdp.n_states, mdp.n_actions)
-    right = np.diag(1 / d[seen]) @ _dense(OneStep(mdp, policy).P)[:, seen].T @ np.diag(d)
+    joint = dense(backward(mdp, policy).joint).reshape(mdp.n_states, mdp.n_states, mdp.n_actions)
+    right = np.diag(1 / d[seen]) @ dense(OneStep(mdp, policy).P)[:, seen].T @ np.diag(d)
     return Equivalence("backward transition matrix", joint.sum(axis=2)[seen], right)
 
 
@@ -91,7 +90,7 @@ def n_step_corrections(mdp: FiniteMDP, policy: Policy, values: ArrayLike, n: int
     seen = np.flatnonzero(stationary(mdp, policy) > 0)
     forward = tabular_correction(mdp, n_step(mdp, policy, n), values)
     back = tabular_correction(mdp, _n_steps_backward(mdp, policy, n), values)
-    return Equivalence(f"{n}-step corrections", _dense(forward)[seen], _dense(back)[seen])
+    return Equivalence(f"{n}-step corrections", dense(forward)[seen], dense(back)[seen])
 
 
 def offline_td(
@@ -149,7 +148,3 @@ def _n_steps_backward(mdp: FiniteMDP, policy: Policy, n: int) -> TimeExtended:
         W_n = B @ W_n + earned @ D_n
         B_n, D_n = B @ B_n, discounted @ D_n
     return TimeExtended(B_n, ratio(W_n, B_n).T, W_n, D_n, np.flatnonzero(d == 0))
-
-
-def _dense(matrix: Matrix) -> Vector:
-    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)

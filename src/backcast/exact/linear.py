@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from scipy.sparse.linalg import aslinearoperator
 
-from backcast.arrays import Indices, Matrix, Vector
+from backcast.arrays import Indices, Matrix, Vector, dense
 from backcast.errors import InputError
 from backcast.exact.chains import OneStep, Policy, scale, transition_reward
 from backcast.exact.corrections import as_vector, feature_matrix
@@ -49,7 +49,7 @@ class LinearForward:
         """Δ→(s) = (E[R | s] + γ E[x(S') | s]ᵀw − x(s)ᵀw) x(s), (S, d)."""
         w = as_vector("weights", weights, self.features.shape[1])
         error = self.reward + self.discount * (self.expectation @ w) - self.features @ w
-        return _dense(scale(error, self.features))
+        return dense(scale(error, self.features))
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class LinearBackward:
     @cached_property
     def second_moment(self) -> Vector:
         """E[x̃x̃ᵀ | s], (S, d, d), computed when it is first asked for."""
-        return _undefine(_moments(self.predecessors, _dense(self.features)), self.undefined)
+        return _undefine(_moments(self.predecessors, dense(self.features)), self.undefined)
 
     def correction(self, weights: ArrayLike) -> Vector:
         """Δ←(s) = E[r x̃ | s] + (γ(s) E[x̃ | s] x(s)ᵀ − E[x̃x̃ᵀ | s]) w, (S, d); γ(s) is 0 in terminal states.
@@ -88,7 +88,7 @@ class LinearBackward:
         For the exact model this is `backward_correction`. It does not need the matrices `second_moment`.
         """
         v = self.features @ as_vector("weights", weights, self.features.shape[1])
-        own = _dense(self.predecessors @ scale(v, self.features))
+        own = dense(self.predecessors @ scale(v, self.features))
         return self.reward + self.discount * v[:, None] * self.expectation - own
 
     def naive_correction(self, weights: ArrayLike) -> Vector:
@@ -108,7 +108,7 @@ def linear_forward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearForwa
     X = _lively(mdp, features)
     one = OneStep(mdp, policy)
     goes_on = scale(np.where(mdp.terminal, 0.0, 1.0), one.P)
-    return LinearForward(_dense(goes_on @ X), np.asarray(one.R.sum(axis=1)).ravel(), X, mdp.discount)
+    return LinearForward(dense(goes_on @ X), np.asarray(one.R.sum(axis=1)).ravel(), X, mdp.discount)
 
 
 def linear_backward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearBackward:
@@ -130,7 +130,7 @@ def linear_backward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearBack
     predecessors, earned = reverse(one.P, alive, d), reverse(one.R, alive, d)
     undefined = np.flatnonzero(d == 0)
     parts = predecessors @ X, earned @ X, earned.sum(axis=1), predecessors.sum(axis=1)
-    means, gains, reward, past = (_undefine(_dense(part), undefined) for part in parts)
+    means, gains, reward, past = (_undefine(dense(part), undefined) for part in parts)
     return LinearBackward(means, gains, reward, past, undefined, X, mdp.discount, predecessors)
 
 
@@ -163,8 +163,8 @@ def fitted_backward(mdp: FiniteMDP, policy: Policy, features: Any, condition: An
     Returns:
         The model. Finding Θ is a dense least squares problem with d·D unknowns and an equation for each possible step.
     """
-    X = _dense(_lively(mdp, features))
-    Z = _dense(feature_matrix("condition", features if condition is None else condition, mdp.n_states))
+    X = dense(_lively(mdp, features))
+    Z = dense(feature_matrix("condition", features if condition is None else condition, mdp.n_states))
     exact = linear_backward(mdp, policy, X)
     d, past = stationary(mdp, policy), np.nan_to_num(exact.past)
     fit = _regression(Z, d * past) * _odds(past)
@@ -199,7 +199,7 @@ def lstd(mdp: FiniteMDP, policy: Policy, features: Any) -> Vector:
             and the level of the values is not determined.
     """
     d, model = stationary(mdp, policy), linear_forward(mdp, policy, features)
-    X, E = _dense(model.features)[d > 0], model.expectation[d > 0]
+    X, E = dense(model.features)[d > 0], model.expectation[d > 0]
     weighed = d[d > 0, None] * X
     return _at_rest(weighed.T @ (X - model.discount * E), weighed.T @ model.reward[d > 0], X)
 
@@ -223,11 +223,11 @@ def plan_backward(
         InputError: if no correction moves anything, or if planning does not come to rest, or not at one w.
     """
     model = linear_backward(mdp, policy, features) if model is None else model
-    if not np.array_equal(_dense(model.features), _dense(_lively(mdp, features))):
+    if not np.array_equal(dense(model.features), dense(_lively(mdp, features))):
         raise InputError("model: it is a model of other features than those given")
     d = stationary(mdp, policy)
     seen = np.flatnonzero(d)
-    X, E, weight = _dense(model.features)[seen], model.expectation[seen], d[seen, None]
+    X, E, weight = dense(model.features)[seen], model.expectation[seen], d[seen, None]
     if not naive:
         preceding = (model.predecessors.T @ d)[seen, None]
         A = X.T @ (preceding * X) - model.discount * E.T @ (weight * X)
@@ -301,7 +301,3 @@ def _odds(probability: Vector) -> Vector:
 def _undefine(rows: Vector, undefined: Indices) -> Vector:
     rows[undefined] = np.nan
     return rows
-
-
-def _dense(matrix: Matrix) -> Vector:
-    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from backcast.agents import Agent
 
 _OBJECTIVES = {"likelihood": LIKELIHOOD, "planner-aware": PLANNER_AWARE, "meta": META}
-_RESIDUALS, _RIDGE = 50, 1e-6
+RIDGE = 1e-6
+_RESIDUALS = 50
 
 
 def linear_values(setup: Setup, agent: "Agent") -> LinearValues:
@@ -89,7 +90,7 @@ class LinearModels:
             self.inputs, self.n_inputs, _ = _features(setup, agent.get("model_features"))
         self.width = int(np.diff(self.values.features.offset).max(initial=0))
         by_rls = agent.get("learn_by") == "rls"
-        self.ridge = agent.get("ridge", _RIDGE) if by_rls else None
+        self.ridge = agent.get("ridge", RIDGE) if by_rls else None
 
     def build(self) -> Any:
         """The model that the agent's settings name."""

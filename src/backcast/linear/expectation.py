@@ -22,7 +22,7 @@ from backcast.compiling import part
 from backcast.interaction import ALPHA_MODEL, Step
 from backcast.linear.regression import Regression
 from backcast.linear.rewards import BilinearReward
-from backcast.linear.values import LinearValues
+from backcast.linear.values import LinearValues, add_features
 from backcast.randomness import Stream, uniform
 
 
@@ -101,8 +101,7 @@ class BackwardFeatures(NamedTuple):
             self.mean.estimate(step.s2, 0)
             for key in range(residual.size):
                 residual[key] = -self.mean.y[key]
-            for k in range(features.offset[step.s], features.offset[step.s + 1]):
-                residual[start + features.which[k]] += features.size[k]
+            add_features(residual, values, step.s * values.n_actions + step.a, 1.0)
             self.seen[0] += 1.0
         self.mean.prepare(step.s2, 0)
         for k in range(features.offset[step.s], features.offset[step.s + 1]):

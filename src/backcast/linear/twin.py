@@ -7,7 +7,7 @@ import numpy as np
 from backcast.arrays import Vector
 from backcast.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
 from backcast.kinds import Setup
-from backcast.kinds.linear import linear_values
+from backcast.kinds.linear import RIDGE, linear_values
 from backcast.linear.values import as_matrix
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class LinearTwin:
         self.norm, self.w = values.features.norm, np.zeros(d)
         self.successors, self.predecessors = np.zeros((d, d + 1)), np.zeros((d, n_states))
         self.theta = np.zeros((d, d))
-        ridge = agent.get("ridge", 1e-6)
+        ridge = agent.get("ridge", RIDGE)
         self.inverse = np.eye(d) / ridge if agent.get("learn_by") == "rls" else None
 
     def observe(self, rates: Vector, s: int, a: int, r: float, s2: int, ends: bool, first: bool) -> None:

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from backcast.arrays import Vector
-from backcast.compiling import kernel, part
+from backcast.compiling import kernel, optional, part
 from backcast.interaction import ALPHA_PLAN, Step
 from backcast.models.forward import ahead_of, refresh
 from backcast.models.rows import draw_unobserved
@@ -39,16 +39,18 @@ class ForwardPlanner(NamedTuple):
         return self.how.reevaluate(model, values, step.s2, discount, rates[ALPHA_PLAN])
 
 
+@optional("renew")
+def _renew_sums(self: Any, model: Any, values: Values, step: Step, discount: float) -> None:
+    """Tell a model of states, which keeps a sum over all of them, of what a step has changed."""
+    refresh(model, values, step.s, discount)
+    refresh(model, values, step.s2, discount)
+
+
 @part
 class AllSuccessors(NamedTuple):
     """Expect over all successors; with `top` above 0 over the most probable ones only."""
 
     top: int = 0
-
-    def renew(self, model: Any, values: Values, step: Step, discount: float) -> None:
-        """Tell the model's sum over all states of what a step has changed."""
-        refresh(model, values, step.s, discount)
-        refresh(model, values, step.s2, discount)
 
     def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
         """For all a: q(s, a) ← q(s, a) + α (Σ_s' P(s' | s, a) (r(s, s') + γ̄(s') max_a' q(s', a')) − q(s, a)).
@@ -112,11 +114,6 @@ class SampledSuccessors(NamedTuple):
 
     samples: int
     stream: Stream
-
-    def renew(self, model: Any, values: Values, step: Step, discount: float) -> None:
-        """Tell the model's sum over all states of what a step has changed."""
-        refresh(model, values, step.s, discount)
-        refresh(model, values, step.s2, discount)
 
     def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
         """Sampled updates of s, actions drawn uniformly; the number of value updates."""
