@@ -17,6 +17,7 @@ from backcast.report import capacity, comparisons, figures, numbers, page
 from backcast.studies import check_study, export, results, statistics
 from backcast.studies.claims import CONTRADICTED, UNDECIDED, Part, Verdict, judge
 from backcast.studies.divergence import divergences, in_words, lost_episodes
+from backcast.studies.results import Results
 from backcast.studies.runner import run_study
 from backcast.studies.spec import PLOT_NAMES
 from backcast.studies.statistics import (
@@ -30,7 +31,7 @@ from backcast.studies.statistics import (
     probability_of_improvement,
     seeds_needed,
 )
-from backcast.studies.store import Results, Store
+from backcast.studies.store import Store
 
 INF = np.inf
 FEATURES = {"kind": "random_binary", "d": 20, "active": 10}
@@ -139,11 +140,12 @@ def test_units_of_before_can_still_be_read(tmp_path):
     run_study(store, study, seeds=2)
     for path in (tmp_path / "units").glob("*.json"):
         record = json.loads(path.read_text())
-        assert record.pop("diverged") == [0, 0]
-        path.write_text(json.dumps(record))
+        (unit,) = record.pop("units")
+        assert unit.pop("diverged") == [0, 0]
+        path.write_text(json.dumps({**unit, **record}))
     result = Results(store, study)
     assert result.diverged("maze", "q").tolist() == [0, 0]
-    assert run_study(store, study, seeds=2) == 0
+    assert run_study(store, study, seeds=2).runs == 0
 
 
 # statistics

@@ -16,9 +16,11 @@ import backcast as bc
 from backcast.report.page import write_report
 from backcast.studies import BEYOND, PAPER, check_study, export, named_study, read_study, results
 from backcast.studies.claims import CLAIMS, CONTRADICTED, SUPPORTED, UNDECIDED, Part, Verdict, judge
+from backcast.studies.engines.local import LocalEngine
+from backcast.studies.results import Results
 from backcast.studies.runner import missing_units, run_study
 from backcast.studies.statistics import Interval
-from backcast.studies.store import Results, Store
+from backcast.studies.store import Store
 
 TINY = """
     title = "A small study"
@@ -54,6 +56,11 @@ def table_bytes(store, tmp_path, name="table"):
     target = tmp_path / f"{name}.csv"
     export(store.directory, target)
     return target.read_bytes()
+
+
+def stored_runs(store):
+    """How many runs the files of a store hold, one that is there twice counted twice."""
+    return sum(len(unit["seeds"]) for _, record in store.batches() for unit in record["units"])
 
 
 def backcast(*arguments, **options):
@@ -219,15 +226,15 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_what_exists_is_done_and_more_seeds_add_only_the_new_ones(tmp_path):
     study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
-    assert run_study(store, study) == 4
+    assert run_study(store, study).runs == 4 * 4
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r" / "units").iterdir()}
-    assert run_study(store, study) == 0
-    assert run_study(store, study, seeds=7) == 4
+    assert run_study(store, study).runs == 0
+    assert run_study(store, study, seeds=7).runs == 4 * 3
     for path, modified in before.items():
         assert path.stat().st_mtime_ns == modified
     (result,) = results(store.directory)
     assert result.seeds == 7
-    assert sum(len(record["seeds"]) for record in store.records().values()) == 4 * 7
+    assert len(store.index().seed) == stored_runs(store) == 4 * 7
 
 
 def test_the_table_has_the_same_bytes_whatever_the_way(tmp_path):
@@ -236,7 +243,7 @@ def test_the_table_has_the_same_bytes_whatever_the_way(tmp_path):
     for way, (workers, halves) in enumerate([(1, (7,)), (2, (7,)), (1, (3, 7)), (2, (1, 2, 5, 7))]):
         store = Store(tmp_path / f"r{way}", create=True)
         for seeds in halves:
-            run_study(store, study, seeds, workers)
+            run_study(store, study, seeds, LocalEngine(workers))
         tables.append(table_bytes(store, tmp_path, f"t{way}"))
     assert tables[0] == tables[1] == tables[2] == tables[3]
 
@@ -265,10 +272,11 @@ def test_the_long_table(tmp_path):
 def test_records_say_what_determined_a_unit(tmp_path):
     study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
     run_study(store, study)
-    for key, record in store.records().items():
+    for key, record in store.batches():
         assert len(key) == 24
-        assert {"world", "agent", "episodes", "seeds", "machine", "seconds", "steps", "value_updates"} <= set(record)
         assert {"backcast", "numpy", "numba", "python", "commit"} <= set(record["machine"])
+        for unit in record["units"]:
+            assert {"world", "agent", "episodes", "seeds", "seconds", "steps", "value_updates"} <= set(unit)
     other = check_study({**study.model_dump(), "episodes": 7}, "changed")
     assert len(missing_units(store, other, 4)) == 2  # the maze has its own number of episodes
     assert not (tmp_path / "r" / "units" / "x").exists()
@@ -297,7 +305,7 @@ def test_killed_at_any_moment_it_goes_on_and_gives_the_same_table(tmp_path):
         kills += process.wait() == -signal.SIGKILL
         if (directory / "units").exists():
             store = Store(directory)
-            for key in store.records():
+            for key, _ in store.batches():
                 assert len(store.read(key)) > 0
     assert kills >= 2
     assert subprocess.run(command, check=False).returncode == 0
@@ -310,9 +318,9 @@ def test_a_unit_without_its_record_is_run_again(tmp_path):
     study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
     run_study(store, study)
     whole = table_bytes(store, tmp_path)
-    key = next(iter(store.records()))
+    key, record = next(store.batches())
     (store.directory / "units" / f"{key}.json").unlink()
-    assert run_study(store, study) == 1
+    assert run_study(store, study).runs == sum(len(unit["seeds"]) for unit in record["units"])
     assert table_bytes(store, tmp_path) == whole
 
 
@@ -325,7 +333,7 @@ def test_damaged_and_foreign_files_are_named_and_left_alone(tmp_path):
     result = backcast("sweep", tmp_path / "tiny.toml", "--out", store.directory, "--quiet")
     assert result.returncode == 0
     assert "notes.txt is not a file of Backcast's and is left alone" in result.stderr
-    key = next(iter(store.records()))
+    key, _ = next(store.batches())
     damaged = units / f"{key}.parquet"
     damaged.write_bytes(damaged.read_bytes()[:50])
     result = backcast("export", store.directory, "--to", tmp_path / "t.csv")
@@ -404,6 +412,8 @@ def test_a_verdict_can_come_out_any_way():
 
 class Stub:
     """Results made up so that every claim holds, or none."""
+
+    missing = ()
 
     def __init__(self, study, holds):
         self.name, self.seeds, self.study = study, 20, named_study(study)

@@ -9,8 +9,8 @@ from reproduction import draw
 from backcast.report.numbers import budget, error_at, error_metric, mean_error, seconds_per_update
 from backcast.studies import results
 from backcast.studies.divergence import in_words
+from backcast.studies.results import Results
 from backcast.studies.statistics import bootstrap, paired_difference
-from backcast.studies.store import Results
 
 
 def over_episodes(result: Results, world: str) -> Iterator[str]:

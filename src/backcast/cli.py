@@ -4,21 +4,21 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from backcast import __version__
 from backcast.errors import InputError
+from backcast.running import RunOptions, print_divergences, run_studies, tell_failures, tell_plan, with_run_options
+
+if TYPE_CHECKING:
+    from backcast.studies import Results, Study
 
 UsageError: Any = typer.BadParameter.__base__  # its module moved between versions of typer
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
-Out = Annotated[Path, typer.Option("--out", help="Directory of the results; made if it is not there.")]
-Seeds = Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds per agent and world (default: the study's).")]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Threads (default: all cores).")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print only what is wrong.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Directory = Annotated[Path, typer.Argument(help="Directory of the results.")]
 
@@ -74,15 +74,13 @@ def _print_entry(name: str, documentation: str | None) -> None:
 
 
 @app.command()
+@with_run_options
 def reproduce(
     studies: Annotated[
         list[str] | None, typer.Argument(help="Studies by name (default: the paper's), or `all`; see backcast list.")
     ] = None,
-    seeds: Seeds = None,
-    out: Out = Path("results"),
-    workers: Workers = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    options: RunOptions,
 ) -> None:
     """Run the paper's studies, or those beyond it, write figures and a report, and judge the paper's claims.
 
@@ -92,66 +90,62 @@ def reproduce(
 
     Example: backcast reproduce fan-levels frames --seeds 100 --out results
 
-    Example: backcast reproduce estimation neighbours
+    Example: backcast reproduce estimation --engine dask --scheduler tcp://10.0.0.1:8786
     """
     from backcast.studies import PAPER, STUDIES, named_study
 
     names = STUDIES if studies == ["all"] else studies or PAPER
-    _run_studies([named_study(name) for name in names], seeds, out, workers, quiet, as_json)
+    _run([named_study(name) for name in names], options)
 
 
 @app.command()
+@with_run_options
 def sweep(
     specification: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="A study of your own.")],
-    seeds: Seeds = None,
-    out: Out = Path("results"),
-    workers: Workers = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    *,
+    options: RunOptions,
 ) -> None:
     """Run a study of your own, described in a TOML file (docs/studies.md has one to copy).
 
     Example: backcast sweep my.toml --out results
+
+    Example: backcast sweep my.toml --engine slurm --slurm-jobs 50 --slurm-time 120 --slurm-partition short
+
+    Example: backcast sweep my.toml --shard 2/8
     """
     from backcast.studies import read_study
 
-    _run_studies([read_study(specification)], seeds, out, workers, quiet, as_json)
+    _run([read_study(specification)], options)
 
 
-def _run_studies(
-    studies: list[Any], seeds: int | None, out: Path, workers: int | None, quiet: bool, as_json: bool
-) -> None:
-    from backcast.display import watching
-    from backcast.report.page import write_report
-    from backcast.studies.runner import run_study
-    from backcast.studies.store import Results, Store
-
-    store = Store(out, create=True)
-    for path in store.foreign_files():
-        print(f"backcast: {path} is not a file of Backcast's and is left alone", file=sys.stderr)
+def _run(studies: "list[Study]", options: RunOptions) -> None:
+    """Run studies, and unless it is a part of a larger whole, report on them."""
+    if options.dry_run:
+        tell_plan(studies, options)
+        return
     try:
-        for study in studies:
-            with watching(study.name, quiet, as_json) as watch:
-                run_study(store, study, seeds, workers, watch)
-            _print_divergences(Results(store, study), as_json)
-        page = write_report(out)
+        failures = run_studies(studies, options)
+        if options.shard is None:
+            _report(studies, options)
     except KeyboardInterrupt:
-        _stop(130, f"stopped; what is finished is kept in {out}, and the same command goes on from there")
-    if not quiet:
-        _print_claims(out, [study.name for study in studies], as_json)
-        print(json.dumps({"report": str(page)}) if as_json else f"\nreport: {page}")
+        _stop(130, f"stopped; what is finished is kept in {options.out}, and the same command goes on from there")
+    if failures:
+        tell_failures(failures, options)
+        raise typer.Exit(1)
 
 
-def _print_divergences(result: Any, as_json: bool) -> None:
-    """A line for each agent and world in which values exploded."""
-    from backcast.studies.divergence import divergences
+def _report(studies: "list[Study]", options: RunOptions) -> None:
+    from backcast.report.page import write_report
+    from backcast.studies import results
 
-    for world, agent, words in divergences(result):
-        if as_json:
-            steps = result.diverged(world, agent).tolist()
-            print(json.dumps({"study": result.name, "world": world, "agent": agent, "diverged": steps}))
-        else:
-            print(f"{result.name}: {agent} in {world} {words}", file=sys.stderr)
+    found = results(options.out)
+    names = [study.name for study in studies]
+    mine = [result for result in found if result.name in names]
+    print_divergences(mine, options.as_json)
+    page = write_report(options.out, found) if found else None
+    if not options.quiet:
+        _print_claims(mine, options.as_json)
+        print(json.dumps({"report": str(page)}) if options.as_json else f"\nreport: {page}")
 
 
 @app.command()
@@ -160,14 +154,14 @@ def claims(directory: Directory, as_json: AsJson = False) -> None:
 
     Example: backcast claims results
     """
-    _print_claims(directory, None, as_json)
-
-
-def _print_claims(directory: Path, names: list[str] | None, as_json: bool) -> None:
     from backcast.studies import results
+
+    _print_claims(results(directory), as_json)
+
+
+def _print_claims(found: "list[Results]", as_json: bool) -> None:
     from backcast.studies.claims import judge
 
-    found = [result for result in results(directory) if names is None or result.name in names]
     verdicts = sorted((v for result in found for v in judge(result)), key=lambda v: v.number)
     if as_json:
         print(json.dumps([verdict.as_dict() for verdict in verdicts]))
@@ -184,6 +178,52 @@ def report(directory: Directory) -> None:
     from backcast.report.page import write_report
 
     print(write_report(directory))
+
+
+@app.command()
+def best(
+    directory: Directory,
+    metric: Annotated[
+        str | None, typer.Option(help="rmsve, rmsve_inner, steps or reward (default: the first of each world).")
+    ] = None,
+    by: Annotated[
+        str, typer.Option(help="Among study, world, agent and settings that were searched, separated by commas.")
+    ] = "study,world,agent",
+    last: Annotated[
+        int | None, typer.Option(min=1, help="Judge by so many episodes at the end (default: all).")
+    ] = None,
+    study: Annotated[str | None, typer.Option(help="One study only, by its name.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the best of the settings that were tried, with intervals, and warn where it lies at the edge of them.
+
+    Example: backcast best results --metric steps --by world,agent
+
+    Example: backcast best results --by world
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from backcast.studies import results
+    from backcast.studies.best import best as choose
+    from backcast.studies.best import explained, of_study
+
+    found = choose(of_study(results(directory), study), [key.strip() for key in by.split(",")], metric, last)
+    if as_json:
+        print(json.dumps([each.as_dict() for each in found]))
+        return
+    rows = [each.as_row() for each in found]
+    table = Table(box=None, pad_edge=False)
+    for column in rows[0]:
+        table.add_column(column, justify="right" if column in ("seeds", "tried", "alike") else "left")
+    for row in rows:
+        table.add_row(*row.values())
+    console = Console(width=None if sys.stdout.isatty() else 1000, highlight=False, markup=False)
+    console.print(table)
+    console.print("", *explained(found), sep="\n")
+    for each in found:
+        for warning in each.warnings:
+            print(f"{each.where}: {warning}", file=sys.stderr)
 
 
 @app.command()

@@ -6,7 +6,7 @@ the part decides while compiling which code is meant.
 
 Numba's own cache notices edits only in the decorated function's own file, and two processes that compile
 different signatures at once can overwrite each other's entries. Here a file holds one compiled signature, its
-directory is named after the sources of the whole package, and trouble with the disk means "compile it
+directory is named after the sources of the package that may hold kernels, and trouble with the disk means "compile it
 again", never an exception. The files are machine code for this user alone, like any compiler's cache.
 """
 
@@ -37,6 +37,7 @@ C = TypeVar("C", bound=type)
 types: Any = numba.types
 _PACKAGE = Path(__file__).parent
 _KEPT_VERSIONS = 6
+_WITHOUT_KERNELS = ("cli.py", "display.py", "report", "running.py", "studies")  # editing these invalidates nothing
 
 # _nrt: no reference counting. A kernel works on arrays that its caller owns and allocates none; counting references
 # at every call of a helper made the fused loop five times slower. To allocate is then a compile-time error.
@@ -110,7 +111,9 @@ def cache_directory() -> Path:
     base = Path(os.environ.get("BACKCAST_CACHE_DIR") or user_cache_dir("backcast"))
     digest = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__} {llvmlite.__version__}".encode())
     for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        name = path.relative_to(_PACKAGE)
+        if name.parts[0] not in _WITHOUT_KERNELS:
+            digest.update(name.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return base / f"kernels-{digest.hexdigest()[:16]}"
 
 
@@ -120,6 +123,8 @@ class _KernelCache(caching.NullCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         if function.__closure__:
             raise TypeError(f"{function.__qualname__} is a closure; a kernel takes what it needs as arguments")
+        if function.__module__.split(".")[1] in _WITHOUT_KERNELS:
+            raise TypeError(f"{function.__module__} has no kernels: the cache does not notice when it is edited")
         self._name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}"
 
     @property

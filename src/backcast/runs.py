@@ -121,7 +121,7 @@ def run(
         seeds: a number n for the seeds 0 … n − 1, or the seeds.
         max_steps: where an episode is truncated (its last step still bootstraps); by default the world's limit.
         workers: threads; by default one more than there are cores, for while one waits for the interpreter its core
-            would be idle.
+            would be idle. 0: none but the calling one, which Ctrl-C then interrupts only between runs.
         updates: a run is over after the episode in which it has made so many value updates, to compare agents at equal
             computation; its last episode is then repeated up to the number of episodes.
 
@@ -140,10 +140,11 @@ def run(
     chosen = check_seeds(seeds)
     schedule = agent.rates(as_whole("episodes", episodes, 1))
     limit = check_limit(world.draw(chosen[0]), max_steps)
-    threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
+    threads = usual_threads() if workers is None else as_whole("workers", workers, 0)
     budget = FOREVER if updates is None else as_whole("updates", updates, 1)
     stop = np.zeros(1, dtype=np.uint8)
-    one_run(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
+    if threads:
+        one_run(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
     results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop, budget), chosen, threads, stop)
     return collect(world.name, agent, chosen, results)
 
@@ -159,6 +160,8 @@ def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: N
 
     An error or Ctrl-C raises the flag that the compiled loops look at, waits for them, and goes on its way.
     """
+    if not threads:
+        return [work(seed) for seed in seeds]
     results: dict[int, T] = {}
     left = iter(seeds)
 

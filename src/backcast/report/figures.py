@@ -18,6 +18,8 @@ from backcast.report.capacity import error_by_capacity
 from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
 from backcast.report.numbers import Results, finite_part, over, with_divergences
+from backcast.report.sensitivity import searched_numbers, sensitivity
+from backcast.studies.spec import Study
 from backcast.studies.statistics import cumulative_on_grid, mean_and_error
 
 POINTS = 250  # of a curve that are drawn at most
@@ -102,7 +104,14 @@ PLOTS: dict[str, Callable[[Results], Figure]] = {
     "error-by-capacity": error_by_capacity,
     "error-against-updates": error_against_updates,
     "error-against-seconds": error_against_seconds,
+    "sensitivity": sensitivity,
 }
+
+
+def plots_of(study: Study) -> list[str]:
+    """The plots that a study names and, if it searched settings that are numbers, how sensitive agents are to them."""
+    searched = ["sensitivity"] if searched_numbers(study) else []
+    return list(dict.fromkeys([*study.plots, *searched]))
 
 
 def save(figure: Figure, directory: Path, stem: str) -> list[Path]:

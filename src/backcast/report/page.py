@@ -2,6 +2,7 @@
 
 import html
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from backcast import __version__
 from backcast.arrays import Vector
 from backcast.errors import InputError
 from backcast.files import atomic_path
-from backcast.report.figures import PLOTS, save
+from backcast.report.figures import PLOTS, plots_of, save
 from backcast.report.numbers import (
     METRIC_NAMES,
     RECENT,
@@ -25,18 +26,22 @@ from backcast.report.numbers import (
 )
 from backcast.studies import STUDIES
 from backcast.studies import results as results_of
+from backcast.studies.best import best, explained
 from backcast.studies.claims import judge
 from backcast.studies.divergence import in_words
+from backcast.studies.results import Results
 from backcast.studies.statistics import Interval, bootstrap, iqm, mean_and_error, probability_of_improvement
-from backcast.studies.store import Results, machine
+from backcast.studies.store import machine
 
 PARTS = (1 / 20, 1 / 4, 1)  # of a study's budget, after which agents are compared
+MOST_AGENTS = 100  # of a world that are listed and drawn one by one
+MOST_SETTINGS = 20_000  # characters of a study that are shown
 
 
-def write_report(directory: str | Path) -> Path:
+def write_report(directory: str | Path, found: Sequence[Results] | None = None) -> Path:
     """Write DIR/report.html and the figures it shows (DIR/figures/*.svg and .png); the page's path."""
     directory = Path(directory)
-    found = results_of(directory)
+    found = results_of(directory) if found is None else found
     if not found:
         raise InputError(f"{directory}: no finished results to report on; run: backcast reproduce --out {directory}")
     figures = directory / "figures"
@@ -57,19 +62,33 @@ def write_report(directory: str | Path) -> Path:
 
 
 def _study(result: Results, figures: Path) -> dict[str, Any]:
-    """What the page says about one study."""
+    """What the page says about one study; where it tried many settings, about the best of them only."""
+    many = max(len(result.agents(world)) for world in result.worlds) > MOST_AGENTS
+    plots = [plot for plot in plots_of(result.study) if plot == "sensitivity" or not many]
+    settings = json.dumps(result.study.model_dump(exclude_defaults=True), indent=1)
     return {
         "name": result.name,
         "title": result.study.title or result.name,
         "seeds": result.seeds,
         "complete": result.complete,
-        "figures": [
-            _inline(save(PLOTS[plot](result), figures, f"{result.name}-{plot}")[0]) for plot in result.study.plots
-        ],
-        "tables": [_table(result, world) for world in result.worlds],
-        "settings": json.dumps(result.study.model_dump(exclude_defaults=True), indent=1),
+        "missing": [f"{agent} in {world}" for world, agent in result.missing[:MOST_AGENTS]],
+        "figures": [_inline(save(PLOTS[plot](result), figures, f"{result.name}-{plot}")[0]) for plot in plots],
+        "best": _best(result),
+        "many": many,
+        "tables": [] if many else [_table(result, world) for world in result.worlds],
+        "settings": settings if len(settings) <= MOST_SETTINGS else settings[:MOST_SETTINGS] + "\n…",
         "command": command(result),
     }
+
+
+def _best(result: Results) -> dict[str, Any] | None:
+    """What the page says about the best settings of each agent in each world; nothing if none were searched."""
+    if not any(space.sources for space in result.study.spaces):
+        return None
+    found = best(result, ("world", "agent"))
+    rows = [each.as_row() for each in found]
+    warnings = [f"{each.where}: {warning}" for each in found for warning in each.warnings]
+    return {"columns": list(rows[0]), "rows": rows, "warnings": warnings, "notes": explained(found)}
 
 
 def command(result: Results) -> str:

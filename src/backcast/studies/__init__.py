@@ -10,24 +10,13 @@ import pyarrow.parquet as pq
 
 from backcast.errors import InputError, nearest
 from backcast.files import atomic_path
+from backcast.studies.results import SCHEMA, Results
 from backcast.studies.spec import Study, check_study, read_study
-from backcast.studies.store import Results, Store
+from backcast.studies.store import Store
 
 PAPER = ("fan-levels", "fan-ratios", "frames", "stochasticity")
 BEYOND = ("estimation", "horizons", "neighbours", "experience", "off-policy", "linear", "planner-aware", "abstract")
 STUDIES = PAPER + BEYOND
-
-SCHEMA = pa.schema(
-    [
-        ("study", pa.string()),
-        ("world", pa.string()),
-        ("agent", pa.string()),
-        ("seed", pa.int64()),
-        ("episode", pa.int32()),
-        ("metric", pa.string()),
-        ("value", pa.float64()),
-    ]
-)
 
 
 def named_study(name: str) -> Study:
@@ -42,8 +31,8 @@ def named_study(name: str) -> Study:
 def results(directory: str | Path) -> list[Results]:
     """The results of every study in a directory."""
     store = Store(directory)
-    records = store.records()
-    found = [Results(store, study, records) for study in store.studies()]
+    index = store.index()
+    found = [Results(store, study, index) for study in store.studies()]
     return [result for result in found if result.seeds > 0]
 
 

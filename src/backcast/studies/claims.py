@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from backcast.studies.divergence import in_words
+from backcast.studies.results import Results
 from backcast.studies.statistics import Interval, bootstrap, seeds_needed
-from backcast.studies.store import Results
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 FEWEST_SEEDS = 5
@@ -115,7 +115,9 @@ class Claim:
 
 
 def judge(results: Results) -> list[Verdict]:
-    """The verdicts on all claims that a study bears on."""
+    """The verdicts on all claims that a study bears on; none while there are agents without results."""
+    if results.missing:
+        return []
     return [
         Verdict(claim.number, claim.sentence, tuple(claim.judge(results)), results.seeds)
         for claim in CLAIMS

@@ -1,75 +1,122 @@
-"""Running a study: which units are missing, and making them."""
+"""Running a study: which units are missing, having an engine perform them, and keeping what comes of it."""
 
+import itertools
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from backcast.runs import run
-from backcast.studies.spec import Study, WorldSpec
-from backcast.studies.store import Store, Unit
-from backcast.worlds import World
+from backcast.studies.batches import Batches, Performed
+from backcast.studies.engines import Engine
+from backcast.studies.engines.local import LocalEngine
+from backcast.studies.index import Index
+from backcast.studies.spec import Study
+from backcast.studies.store import Shard, Store
+from backcast.studies.units import Failed, Finished, Unit, all_units
 
-BLOCK = 20  # seeds per unit
+
+@dataclass
+class Progress:
+    """How far a study is.
+
+    Attributes:
+        total: runs to be made.
+        done: runs made just now.
+        failed: runs that could not be made.
+        steps: of those made just now.
+        label: the agent and the world of the last of them.
+        by: runs made by each worker.
+        running: what each worker does now, if that is known.
+    """
+
+    total: int
+    done: int = 0
+    failed: int = 0
+    steps: int = 0
+    label: str = ""
+    by: Counter[str] = field(default_factory=Counter)
+    running: Callable[[], dict[str, str]] = dict
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self.started
+
+    @property
+    def seconds_left(self) -> float:
+        """If it goes on at this rate; infinite before anything is done."""
+        over = self.done + self.failed
+        return self.seconds / over * (self.total - over) if over else float("inf")
+
+    def count(self, performed: Performed) -> None:
+        """Take note of a batch."""
+        for outcome in performed.outcomes:
+            runs = len(outcome.unit.seeds)
+            if isinstance(outcome, Finished):
+                self.done += runs
+                self.steps += outcome.record["steps"]
+            else:
+                self.failed += runs
+            self.by[performed.worker] += runs
+        self.label = performed.outcomes[-1].unit.label
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a study is: units done, units in all, and the steps and seconds of those run just now."""
+class Summary:
+    """What came of running a study: the number of runs made, and the units that could not be performed."""
 
-    done: int
-    total: int
-    steps: int
-    seconds: float
-    label: str
+    runs: int
+    failures: list[Failed]
 
 
-def missing_units(store: Store, study: Study, seeds: int) -> list[Unit]:
-    """The units that bring every agent in every world to this many seeds; seeds that are done are not run again.
+def missing_units(store: Store | None, study: Study, seeds: int, shard: Shard | None = None) -> list[Unit]:
+    """The units, or every n-th of them, that bring all agents in all worlds to this many seeds without those done.
 
-    World by world and block by block, so that agents that share a world share the work of drawing it.
+    Which shard a unit belongs to does not depend on what is done.
     """
-    records = store.records()
-    cells = [(cell, store.done(cell, records)) for cell in study.runs()]
-    units = []
-    for world in dict.fromkeys(cell.world for cell, _ in cells):
-        for first in range(0, seeds, BLOCK):
-            for cell, done in cells:
-                left = tuple(seed for seed in range(first, min(first + BLOCK, seeds)) if seed not in done)
-                if cell.world == world and left:
-                    units.append(Unit(cell, left))
-    return units
+    index = Index([]) if store is None else store.index()
+    units = all_units(study, seeds)
+    if shard is not None:
+        units = itertools.islice(units, shard[0] - 1, None, shard[1])
+    missing = []
+    for unit in units:
+        done = set(index.seed[index.runs(unit.cell.group)].tolist())
+        left = tuple(seed for seed in unit.seeds if seed not in done)
+        if left:
+            missing.append(Unit(unit.cell, left))
+    return missing
 
 
 def run_study(
     store: Store,
     study: Study,
     seeds: int | None = None,
-    workers: int | None = None,
-    watch: Callable[[Progress], None] | None = None,
-) -> int:
-    """Run what is missing of a study; the number of units that were run."""
-    store.add_study(study)
-    units = missing_units(store, study, study.seeds if seeds is None else seeds)
-    steps, started = 0, time.perf_counter()
-    for done, (unit, unit_steps) in enumerate(_finished(store, units, workers), start=1):
-        steps += unit_steps
-        if watch is not None:
-            where = f"{unit.cell.label} in {_world(unit.cell.world).name}"
-            watch(Progress(done, len(units), steps, time.perf_counter() - started, where))
-    return len(units)
+    engine: Engine | None = None,
+    shard: Shard | None = None,
+    watch: Callable[[Progress], None] = lambda progress: None,
+    when_waiting: Callable[[], None] = lambda: None,
+) -> Summary:
+    """Run what is missing of a study, or of one shard of it, and keep it; units that fail do not stop the others."""
+    engine = LocalEngine() if engine is None else engine
+    with store.writing(shard, when_waiting):
+        store.add_study(study)
+        units = missing_units(store, study, study.seeds if seeds is None else seeds, shard)
+        store.forget_failures(units)
+        return _perform(store, units, engine, watch) if units else Summary(0, [])
 
 
-def _finished(store: Store, units: list[Unit], workers: int | None) -> Iterator[tuple[Unit, int]]:
-    for unit in units:
-        started = time.perf_counter()
-        world = _world(unit.cell.world)
-        cell = unit.cell
-        runs = run(world, cell.agent, cell.episodes, unit.seeds, workers=workers, updates=cell.updates)
-        store.put(unit, runs, time.perf_counter() - started)
-        yield unit, int(runs.steps.sum())
-
-
-@lru_cache(maxsize=8)
-def _world(specification: WorldSpec) -> World:
-    return specification.build()
+def _perform(store: Store, units: Sequence[Unit], engine: Engine, watch: Callable[[Progress], None]) -> Summary:
+    batches = Batches(units)
+    progress = Progress(sum(len(unit.seeds) for unit in units), running=engine.running)
+    failures: list[Failed] = []
+    watch(progress)
+    for performed in engine.perform(batches):
+        if not performed.stored:
+            store.put(performed)
+        for outcome in performed.outcomes:
+            batches.learn(outcome)
+        failures += [outcome for outcome in performed.outcomes if isinstance(outcome, Failed)]
+        progress.count(performed)
+        watch(progress)
+    return Summary(progress.done, failures)

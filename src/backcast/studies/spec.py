@@ -13,25 +13,39 @@
     kind = "backward"
 
 Every agent lives in every world. A world may have `episodes` and `updates` of its own and `settings` that replace those
-of the agents in it; `[grid]` lists values of agent settings of which every combination is run. With `updates`, a run is
-over when it has made so many value updates, at the latest after `episodes`.
+of the agents in it; `[grid]` lists values of agent settings of which every combination is run, and `[search]` says what
+samples of them are drawn from (`backcast.studies.search`). With `updates`, a run is over when it has made so many value
+updates, at the latest after `episodes`.
 """
 
-import itertools
+import functools
 import json
 import tomllib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from backcast.agents import Agent, agent
 from backcast.errors import InputError, nearest
 from backcast.kinds import KINDS
-from backcast.settings import CHECKS
-from backcast.worlds import World, boyan, chain, from_gymnasium, maze, noisy_tv, random_walk
+from backcast.settings import CHECKS, describe
+from backcast.studies.cells import Cell
+from backcast.studies.search import (
+    RATES,
+    SAMPLES,
+    TAGS,
+    Point,
+    Range,
+    Search,
+    Space,
+    checked_grid,
+    checked_search,
+    takes,
+)
+from backcast.studies.worldspec import Settings, Strict, WorldSpec
 
 PLOT_NAMES = (
     "error-curves",
@@ -43,39 +57,39 @@ PLOT_NAMES = (
     "error-by-capacity",
     "error-against-updates",
     "error-against-seconds",
+    "sensitivity",
 )
 METRICS = ("rmsve", "rmsve_inner", "steps", "reward")
-Rate = float | tuple[float, ...]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Searched(Strict):
+    """What is tried: values of settings of which every combination is run, and what samples are drawn from."""
+
+    grid: dict[str, list[Any]] = Field(default={})
+    search: Search = Search()
+
+    @field_validator("grid")
+    @classmethod
+    def _known_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        return checked_grid(grid, _searchable())
+
+    @field_validator("search")
+    @classmethod
+    def _known_search(cls, search: Search) -> Search:
+        return checked_search(search, _searchable())
+
+    @model_validator(mode="after")
+    def _one_way_each(self) -> Self:
+        for name in self.grid.keys() & self.search.settings.keys():
+            raise InputError(f"search.{name}: it is in grid as well; give one of them")
+        return self
 
 
-class Settings(_Strict):
-    """What can be set about an agent besides its kind; None: as `backcast.agent` has it."""
-
-    alpha: Rate | None = None
-    alpha_model: Rate | None = None
-    alpha_plan: Rate | None = None
-    epsilon: Rate | None = None
-    schedule: Literal["linear", "constant"] | None = None
-    features: dict[str, Any] | str | None = None
-
-    def given(self) -> dict[str, Any]:
-        """Only what was set."""
-        names = Settings.model_fields
-        return {name: value for name, value in self.model_dump().items() if value is not None and name in names}
-
-    def __hash__(self) -> int:
-        return hash(self.model_dump_json())  # features are a table, which has no hash of its own
-
-
-class AgentSpec(Settings):
+class AgentSpec(_Searched, Settings):
     """An agent of a study: the arguments of `backcast.agent`.
 
     `label` is its name in tables and figures, if it is not to be the agent's own; `only` leaves it out of the worlds
-    of the other kind.
+    of the other kind; `grid` and `search` add to those of the study, or replace their entries.
     """
 
     kind: str
@@ -115,93 +129,23 @@ class AgentSpec(Settings):
     def build(self, settings: dict[str, Any]) -> Agent:
         """The agent, with `settings` in place of its own."""
         own = {name: getattr(self, name) for name in CHECKS}
-        return agent(self.kind, frame=self.frame, learn=self.learn, **{**own, **self.given(), **settings})
+        given = {"frame": self.frame, "learn": self.learn, **own, **self.given(), **settings}
+        return agent(self.kind, **given)
+
+    def base(self, built: Agent, searched: Collection[str]) -> str:
+        """Its label, or the name of the agent as built from it without the settings that are searched."""
+        own = tuple(pair for pair in built.settings if pair[0] not in searched)
+        return self.label or replace(built, frame=self.frame, learn=self.learn, settings=own).name
 
 
-def _from_gymnasium(id: str, max_steps: int | None = None, **given: Any) -> World:
-    import gymnasium
-
-    return from_gymnasium(gymnasium.make(id, max_episode_steps=max_steps), **given)
-
-
-class WorldKind(NamedTuple):
-    """How a kind of world is made, from which keys besides `discount`, and what an agent does there.
-
-    None as the purpose: it is for the world itself to say.
-    """
-
-    make: Callable[..., World]
-    keys: tuple[str, ...]
-    purpose: Literal["prediction", "control"] | None
+@functools.cache
+def _searchable() -> dict[str, Any]:
+    """The settings of agents that can be searched, and their types."""
+    others = {"kind", "label", "only", *_Searched.model_fields}
+    return {name: field.annotation for name, field in AgentSpec.model_fields.items() if name not in others}
 
 
-WORLD_KINDS = {
-    "chain": WorldKind(chain, ("levels", "seed", "branches"), "prediction"),
-    "boyan": WorldKind(boyan, ("n",), "prediction"),
-    "random-walk": WorldKind(random_walk, ("n", "jump"), "prediction"),
-    "noisy-tv": WorldKind(noisy_tv, ("signals", "channels", "structure", "seed"), "prediction"),
-    "maze": WorldKind(maze, ("text", "slip", "reward_probability", "max_steps"), "control"),
-    "gymnasium": WorldKind(_from_gymnasium, ("id", "max_steps"), None),
-}
-
-
-class WorldSpec(_Strict):
-    """A world of a study: its kind, one of `WORLD_KINDS`, and the arguments of the function that makes it."""
-
-    kind: str
-    levels: tuple[int, ...] | None = None
-    seed: int | None = None
-    branches: int | None = None
-    n: int | None = None
-    jump: int | None = None
-    signals: int | None = None
-    channels: int | None = None
-    structure: float | None = None
-    text: str | None = None
-    slip: float | None = None
-    reward_probability: float | None = None
-    id: str | None = None
-    discount: float | None = None
-    max_steps: int | None = None
-    episodes: int | None = Field(default=None, ge=1)
-    updates: int | None = Field(default=None, ge=1)
-    settings: Settings = Settings()
-
-    @field_validator("kind")
-    @classmethod
-    def _known(cls, kind: str) -> str:
-        if kind not in WORLD_KINDS:
-            raise ValueError(f"expected one of {', '.join(WORLD_KINDS)}{nearest(kind, WORLD_KINDS)}")
-        return kind
-
-    @model_validator(mode="after")
-    def _keys_fit_the_kind(self) -> "WorldSpec":
-        allowed = WORLD_KINDS[self.kind].keys
-        for name in self.identity().keys() - {"kind", "discount", *allowed}:
-            raise ValueError(f"{name} does not belong to a {self.kind}; its keys are {', '.join(allowed)}")
-        if self.kind == "gymnasium" and self.id is None:
-            raise ValueError("a gymnasium world needs an id, such as 'FrozenLake-v1'")
-        return self
-
-    def build(self) -> World:
-        """The world; a random one without a seed is drawn anew for every seed of the study."""
-        given = self.identity()
-        kind = WORLD_KINDS[given.pop("kind")]
-        if "seed" in kind.keys:
-            given.setdefault("seed", None)
-        return kind.make(**given)
-
-    @property
-    def purpose(self) -> str:
-        """Whether values are predicted there, or improved."""
-        return WORLD_KINDS[self.kind].purpose or ("prediction" if self.build().is_prediction else "control")
-
-    def identity(self) -> dict[str, Any]:
-        """What determines the world itself."""
-        return self.model_dump(exclude={"episodes", "updates", "settings"}, exclude_none=True)
-
-
-class Study(_Strict):
+class Study(_Searched):
     """A study, checked."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -211,9 +155,8 @@ class Study(_Strict):
     updates: int | None = Field(default=None, ge=1)
     worlds: list[WorldSpec] = Field(min_length=1)
     agents: list[AgentSpec] = Field(min_length=1)
-    grid: dict[str, list[Rate]] = {}
-    plots: list[str] = []
-    claims: list[int] = []
+    plots: list[str] = Field(default=[])
+    claims: list[int] = Field(default=[])
 
     @field_validator("plots")
     @classmethod
@@ -225,51 +168,65 @@ class Study(_Strict):
                 )
         return plots
 
-    @field_validator("grid")
-    @classmethod
-    def _known_grid(cls, grid: dict[str, list[Rate]]) -> dict[str, list[Rate]]:
-        names = [name for name in Settings.model_fields if name not in ("schedule", "features")]
-        for name, values in grid.items():
-            if name not in names:
-                raise ValueError(f"{name!r} is no setting; expected some of {', '.join(names)}{nearest(name, names)}")
-            if not values:
-                raise ValueError(f"{name} has no values")
-        return grid
+    def runs(self) -> list[Cell]:
+        """Every agent in every world, in the order of the file, with all settings that are tried of it."""
+        return list(self._cells)
 
-    def points(self) -> list[dict[str, Any]]:
-        """Every combination of the grid's values; one empty one if there is no grid."""
-        return [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+    @functools.cached_property
+    def spaces(self) -> list[Space]:
+        """What is tried of each agent: of the study's settings those that its kind has, and its own."""
+        has = [takes(chosen.kind, chosen.only) for chosen in self.agents]
+        everybody = dict.fromkeys(name for names in has for name in names)
+        _refuse_foreign("", self, "no agent of the study has this setting; theirs are", everybody)
+        return [self._space(place, names) for place, names in enumerate(has)]
 
-    def runs(self) -> list["Cell"]:
-        """Every agent in every world, in the order of the file."""
-        cells = []
-        for world in self.worlds:
-            for place, chosen in enumerate(self.agents):
-                if chosen.only not in (None, world.purpose):
-                    continue
-                for point in self.points():
-                    built = chosen.build({**world.settings.given(), **point})
-                    label = (chosen.label or built.name) + "".join(f",{key}={value:g}" for key, value in point.items())
-                    budget = world.updates or self.updates
-                    cells.append(Cell(world, built, label, place, world.episodes or self.episodes, budget))
-        return cells
+    def _space(self, place: int, has: list[str]) -> Space:
+        own = self.agents[place]
+        _refuse_foreign(f"agents.{place}.", own, f"{own.kind!r} has no such setting; its own are", has)
+        grid, drawn = own.grid, own.search.settings
+        shared = {name: values for name, values in self.grid.items() if name in has and name not in drawn}
+        also = {name: source for name, source in self.search.settings.items() if name in has and name not in grid}
+        return Space(
+            grid={**shared, **grid},
+            drawn={**also, **drawn},
+            whole=frozenset(name for name, kind in _searchable().items() if int in get_args(kind)),
+            samples=own.search.samples or self.search.samples or SAMPLES,
+            seed=next((seed for seed in (own.search.seed, self.search.seed) if seed is not None), 0),
+        )
+
+    @functools.cached_property
+    def _cells(self) -> tuple[Cell, ...]:
+        points = [space.points() for space in self.spaces]
+        return tuple(
+            cell
+            for world in self.worlds
+            for place, chosen in enumerate(self.agents)
+            if chosen.only in (None, world.purpose)
+            for cell in self._of(world, place, points[place])
+        )
+
+    def _of(self, world: WorldSpec, place: int, points: list[Point]) -> Iterator[Cell]:
+        """An agent in a world at each point; those that differ in rates alone, checked already, are built once."""
+        chosen, settings = self.agents[place], world.settings.given()
+        episodes, updates = world.episodes or self.episodes, world.updates or self.updates
+        built: dict[Point, Agent] = {}
+        base = ""
+        for point in points:
+            rest = tuple(pair for pair in point if pair[0] not in RATES)
+            if rest not in built:
+                built[rest] = chosen.build({**settings, **dict(rest)})
+                base = base or chosen.base(built[rest], dict(rest))
+            rates = {name: value for name, value in point if name in RATES}
+            made = replace(built[rest], **rates) if rates else built[rest]
+            yield Cell(world, made, base + describe(point), place, episodes, updates, base, point)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One agent in one world: what a number of seeds is run of; `place` is that of the agent in the study's list."""
-
-    world: WorldSpec
-    agent: Agent
-    label: str
-    place: int
-    episodes: int
-    updates: int | None = None
-
-    def identity(self) -> dict[str, Any]:
-        """Everything but the seeds that determines the numbers."""
-        budget = {} if self.updates is None else {"updates": self.updates}
-        return {"world": self.world.identity(), "agent": asdict(self.agent), "episodes": self.episodes, **budget}
+def _refuse_foreign(where: str, given: _Searched, who: str, has: Collection[str]) -> None:
+    """Raise where a setting is searched that makes no difference to anybody."""
+    for table, names in (("grid", given.grid), ("search", given.search.settings)):
+        for name in names:
+            if name not in has:
+                raise InputError(f"{where}{table}.{name}: {who} {', '.join(has)}{nearest(name, has)}")
 
 
 def read_study(path: str | Path) -> Study:
@@ -291,32 +248,47 @@ def check_study(given: dict[str, Any], source: str) -> Study:
     except ValidationError as error:
         raise InputError("\n".join(f"{source}: {_sentence(e, given)}" for e in error.errors())) from None
     try:
-        names = [world.build().name for world in study.worlds]
-        labels = [[cell.label for cell in study.runs() if cell.world == world] for world in study.worlds]
+        labels: dict[str, list[str]] = {world.name: [] for world in study.worlds}
+        for cell in study.runs():
+            labels[cell.world.name].append(cell.label)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
-    for name, those in zip(names, labels, strict=True):
+    for world, those in labels.items():
         if not those:
-            raise InputError(f"{source}: agents: none of them is for {name}; see `only`")
-    for key, entries in (("worlds", names), *(("agents", those) for those in labels)):
-        twice = next((entry for entry in entries if entries.count(entry) > 1), None)
-        if twice is not None:
-            raise InputError(f"{source}: {key}: {twice!r} is there twice, and results could not be told apart")
+            raise InputError(f"{source}: agents: none of them is for {world}; see `only`")
+    _refuse_twice(source, "worlds", [world.name for world in study.worlds])
+    for those in labels.values():
+        _refuse_twice(source, "agents", those)
     return study
+
+
+def _refuse_twice(source: str, key: str, names: list[str]) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{source}: {key}: {name!r} is there twice, and results could not be told apart")
+        seen.add(name)
 
 
 def _sentence(error: Any, given: dict[str, Any]) -> str:
     """One pydantic error in our words."""
-    key = ".".join(str(part) for part in error["loc"]) or "the study"
+    parts = [str(part) for part in error["loc"] if part not in TAGS]
+    key = ".".join(parts) or "the study"
     if error["type"] == "extra_forbidden":
         owners: dict[str, type[BaseModel]] = {"worlds": WorldSpec, "agents": AgentSpec}
-        owner = Settings if "settings" in error["loc"] else owners.get(str(error["loc"][0]), Study)
-        fields = owner.model_fields
-        return f"{key}: no such key; allowed are {', '.join(fields)}{nearest(error['loc'][-1], fields)}"
+        inner = next((model for name, model in _TABLES.items() if name in parts[:-1]), None)
+        fields = (inner or owners.get(parts[0], Study)).model_fields
+        return f"{key}: no such key; allowed are {', '.join(fields)}{nearest(parts[-1], fields)}"
     if error["type"] == "missing":
         return f"{key}: missing"
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return ".".join([*parts, str(cause)])  # it begins with the field within the table
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "literal_error":
         message += nearest(error["input"], error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
     shown = json.dumps(error["input"], default=str)
     return f"{key}: {shown if len(shown) < 80 else shown[:77] + '...'} given, {message[0].lower() + message[1:]}"
+
+
+_TABLES: dict[str, type[BaseModel]] = {"settings": Settings, "search": Range}  # that hold keys of their own

@@ -1,52 +1,39 @@
 """The run store: a directory in which what exists is done.
 
-    DIR/units/<hash>.parquet   seed, episode and the metrics of a block of seeds of one agent in one world
-    DIR/units/<hash>.json      what determined it (its hash is the name), versions, timings
+    DIR/units/<hash>.parquet   what some units measured: seed, episode and the metrics of a world
+    DIR/units/<hash>.json      what determined each of them, in the order of the rows; versions, timings
     DIR/studies/<name>.json    the studies that were run here, as they were
+    DIR/failures/<…>.json      units that could not be performed the last time they were tried, and why
 
 Files are written beside their place and renamed, the record last: a unit without a record is not done and is run again.
 Whatever kills a study, at any moment, costs the units under way and nothing else.
 """
 
+import contextlib
 import functools
-import hashlib
 import json
 import os
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backcast.arrays import Indices, Vector
 from backcast.errors import InputError
-from backcast.files import atomic_path
-from backcast.runs import Runs
-from backcast.studies.divergence import lost_episodes
-from backcast.studies.spec import METRICS, Cell, Study, check_study
+from backcast.files import atomic_path, locked
+from backcast.studies.batches import Performed
+from backcast.studies.cells import KEY_LENGTH, digest
+from backcast.studies.index import Index
+from backcast.studies.spec import Study, check_study
+from backcast.studies.units import Failed, Finished, Unit
 
-RESULTS = 3  # raised when the same settings give other numbers: older units are then not taken for done
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A block of seeds of one agent in one world."""
-
-    cell: Cell
-    seeds: tuple[int, ...]
-
-    @property
-    def key(self) -> str:
-        """The hash of everything that determines the numbers; the name of its files."""
-        return _digest({**_identity(self.cell), "seeds": self.seeds})
+Shard = tuple[int, int]  # this one, counted from 1, and how many there are
 
 
 class Store:
@@ -56,7 +43,7 @@ class Store:
         self.directory = Path(directory)
         if create:
             try:
-                for name in ("units", "studies"):
+                for name in ("units", "studies", "failures"):
                     (self.directory / name).mkdir(parents=True, exist_ok=True)
             except (FileExistsError, NotADirectoryError, PermissionError) as error:
                 raise InputError(f"{directory}: cannot be used for results ({error.strerror})") from error
@@ -66,6 +53,19 @@ class Store:
             raise InputError(
                 f"{directory}: no results of Backcast there; make some with: backcast reproduce --out {directory}"
             )
+
+    @contextlib.contextmanager
+    def writing(self, shard: Shard | None = None, when_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Be the only one who adds results, or the only one of this shard; wait while another one is.
+
+        Who waits goes on when the other has finished or was killed, and finds done what the other did.
+        """
+        with locked(self.directory / ".lock", when_waiting, shared=shard is not None):
+            if shard is None:
+                yield
+                return
+            with locked(self.directory / ".lock-{}-of-{}".format(*shard), when_waiting):
+                yield
 
     def add_study(self, study: Study) -> None:
         """Remember a study, so that reports and exports know what belongs to it."""
@@ -80,30 +80,55 @@ class Store:
             found.append(check_study(_read_json(path), str(path)))
         return found
 
-    def put(self, unit: Unit, runs: Runs, seconds: float) -> None:
-        """Keep the results of a unit."""
-        record = {
-            **_identity(unit.cell),
-            "seeds": list(unit.seeds),
-            "label": unit.cell.label,
-            "world_name": runs.world,
-            "value_updates": {"learning": runs.updates.learning.tolist(), "planning": runs.updates.planning.tolist()},
-            "seconds": round(seconds, 4),
-            "run_seconds": [round(float(each), 6) for each in runs.seconds],
-            "diverged": runs.diverged.tolist(),
-            "steps": int(runs.steps.sum()),
-            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "machine": machine(),
-        }
-        base = self.directory / "units" / unit.key
-        with atomic_path(base.with_suffix(".parquet")) as part:
-            pq.write_table(_table(runs), part, compression="zstd")
-        with atomic_path(base.with_suffix(".json")) as part:
-            part.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    def put(self, performed: Performed) -> None:
+        """Keep what came of a batch: as one file what was measured, and a file for each unit that failed."""
+        finished = [outcome for outcome in performed.outcomes if isinstance(outcome, Finished)]
+        if finished:
+            self._put_finished(finished, performed.machine)
+        for outcome in performed.outcomes:
+            if isinstance(outcome, Failed):
+                self._put_failed(outcome, performed.worker)
 
-    def records(self) -> dict[str, dict[str, Any]]:
-        """The records of all finished units, by key."""
-        return {path.stem: _read_json(path) for path in sorted((self.directory / "units").glob("*.json"))}
+    def _put_finished(self, finished: Sequence[Finished], machine: dict[str, str]) -> None:
+        base = self.directory / "units" / digest({"units": [each.unit.key for each in finished]})
+        with atomic_path(base.with_suffix(".parquet")) as part:
+            pq.write_table(pa.concat_tables([each.table for each in finished]), part, compression="zstd")
+        when = {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine}
+        lines = ",\n".join(json.dumps(each.record) for each in finished)
+        with atomic_path(base.with_suffix(".json")) as part:
+            part.write_text(f'{json.dumps(when)[:-1]},\n"units": [\n{lines}\n]}}\n', encoding="utf-8")
+
+    def _put_failed(self, failed: Failed, worker: str) -> None:
+        what = {
+            "error": failed.error,
+            "label": failed.unit.label,
+            **failed.unit.cell.identity(),
+            "seeds": list(failed.unit.seeds),
+            "worker": worker,
+            "details": failed.details.splitlines(),
+        }
+        with atomic_path(self.directory / "failures" / f"{failed.unit.cell.group}-{failed.unit.seeds[0]}.json") as part:
+            part.write_text(json.dumps(what, indent=1) + "\n", encoding="utf-8")
+
+    def forget_failures(self, units: Sequence[Unit]) -> None:
+        """Forget that these units, which are tried again, could not be performed."""
+        known = {path.stem for path in (self.directory / "failures").glob("*.json")}
+        for unit in units if known else ():
+            for name in known.intersection(f"{unit.cell.group}-{seed}" for seed in unit.seeds):
+                (self.directory / "failures" / f"{name}.json").unlink(missing_ok=True)
+
+    def batches(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Every record, with the name of its files; one that older versions wrote is about a single unit."""
+        for path in sorted((self.directory / "units").glob("*.json")):
+            record = _read_json(path)
+            yield path.stem, record if "units" in record else {**record, "units": [record]}
+
+    def index(self) -> Index:
+        """Which runs are done, and where they are."""
+        try:
+            return Index(self.batches())
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{self.directory}: a record cannot be understood ({error!r})") from error
 
     def foreign_files(self) -> list[Path]:
         """Files among the units that Backcast did not write; they are left alone."""
@@ -111,48 +136,26 @@ class Store:
         return [
             path
             for path in sorted((self.directory / "units").iterdir())
-            if path.suffix not in mine or (path.suffix != ".part" and len(path.stem) != _KEY_LENGTH)
+            if path.suffix not in mine or (path.suffix != ".part" and len(path.stem) != KEY_LENGTH)
         ]
 
-    def done(self, cell: Cell, records: dict[str, dict[str, Any]]) -> dict[int, str]:
-        """For each seed of a cell that is done, the key of the unit that holds it."""
-        group = _identity(cell)["group"]
-        return {seed: key for key, record in records.items() if record["group"] == group for seed in record["seeds"]}
+    def columns(self, key: str) -> list[str]:
+        """The names of the columns of a file."""
+        with self._whole(key) as path:
+            return list(pq.read_schema(path).names)
 
-    def read(self, key: str) -> pa.Table:
-        """The table of one unit."""
+    def read(self, key: str, columns: list[str] | None = None) -> pa.Table:
+        """A file's table, or some columns of it."""
+        with self._whole(key) as path:
+            return pq.read_table(path, columns=columns)
+
+    @contextlib.contextmanager
+    def _whole(self, key: str) -> Iterator[Path]:
         path = self.directory / "units" / f"{key}.parquet"
         try:
-            return pq.read_table(path)
+            yield path
         except (OSError, pa.ArrowInvalid) as error:
             raise InputError(f"{path}: damaged or missing ({error}); remove {key}.json to have it run again") from error
-
-
-_KEY_LENGTH = 24
-
-
-def _identity(cell: Cell) -> dict[str, Any]:
-    identity = {"results": RESULTS, **cell.identity()}
-    return {**identity, "group": _digest(identity)}
-
-
-def _digest(thing: dict[str, Any]) -> str:
-    text = json.dumps(thing, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
-
-
-def _table(runs: Runs) -> pa.Table:
-    seeds, episodes = runs.steps.shape
-    columns: dict[str, Any] = {
-        "seed": np.repeat(np.asarray(runs.seeds, dtype=np.int64), episodes),
-        "episode": np.tile(np.arange(episodes, dtype=np.int32), seeds),
-        "updates": runs.updates.by_episode.ravel(),
-    }
-    for metric in METRICS:
-        values = getattr(runs, metric)
-        if values is not None and (runs.rmsve is not None) == metric.startswith("rmsve"):
-            columns[metric] = np.asarray(values, dtype=np.float64).ravel()
-    return pa.table(columns)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -175,130 +178,3 @@ def machine() -> dict[str, str]:
     except (OSError, subprocess.SubprocessError):
         commit = ""
     return {**versions, "python": platform.python_version(), "platform": sys.platform, "commit": commit}
-
-
-class Results:
-    """The results of one study: curves by world, agent and metric."""
-
-    def __init__(self, store: Store, study: Study, records: dict[str, dict[str, Any]] | None = None) -> None:
-        self.store, self.study, self.name = store, study, study.name
-        self._records = store.records() if records is None else records
-        self._means: dict[tuple[str, str, str], Vector] = {}
-        self._cells: dict[str, dict[str, Cell]] = {}
-        for cell in study.runs():
-            self._cells.setdefault(cell.world.build().name, {})[cell.label] = cell
-        counts = [len(self._seeds(cell)) for cells in self._cells.values() for cell in cells.values()]
-        self.seeds = min(counts)
-        self.complete = min(counts) == max(counts) >= study.seeds
-
-    @property
-    def worlds(self) -> list[str]:
-        """World names, in the order of the study."""
-        return list(self._cells)
-
-    def agents(self, world: str) -> list[str]:
-        """Agent names, in the order of the study."""
-        return list(self._cells[world])
-
-    def metrics(self, world: str, agent: str) -> list[str]:
-        """The metrics measured: errors in prediction, steps and reward in control."""
-        done = self._seeds(self._cells[world][agent])
-        names = self.store.read(next(iter(done.values()))).column_names if done else []
-        return [metric for metric in METRICS if metric in names]
-
-    def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """(seeds, episodes), for the seeds that all agents of the study have.
-
-        From the episode on in which a run diverged it is as bad as can be: infinite, and −∞ in the case of a reward.
-        """
-        return self._rows(world, agent, metric)[1][: self.seeds]
-
-    def means(self, world: str, agent: str, metric: str) -> Vector:
-        """The mean of each seed's curve, (seeds,): steps per episode, or the area under an error curve."""
-        key = (world, agent, metric)
-        if key not in self._means:
-            self._means[key] = self.curves(*key).mean(axis=1)
-        return self._means[key]
-
-    def diverged(self, world: str, agent: str) -> Indices:
-        """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
-        return self._diverged(world, agent)[: self.seeds]
-
-    def _rows(self, world: str, agent: str, metric: str) -> tuple[list[int], Vector]:
-        """All seeds that are done, in ascending order, and their curves."""
-        seeds, values = self._stored(world, agent, metric)
-        diverged = self._diverged(world, agent)
-        if metric in ("steps", "reward") and diverged.any():
-            steps = values if metric == "steps" else self._stored(world, agent, "steps")[1]
-            values = np.where(lost_episodes(steps, diverged), np.inf if metric == "steps" else -np.inf, values)
-        return seeds, values
-
-    def _stored(self, world: str, agent: str, column: str) -> tuple[list[int], Vector]:
-        """All seeds that are done, in ascending order, and a column of their tables by episode."""
-        cell = self._cells[world][agent]
-        rows: dict[int, Vector] = {}
-        for key in set(self._seeds(cell).values()):
-            table = self.store.read(key)
-            if column not in table.column_names:
-                kind = "prediction" if column.startswith("rmsve") else "control"
-                raise InputError(
-                    f"{self.name}: {column} is measured in {kind} worlds, and {world} is none; see its plots"
-                )
-            values = table[column].to_numpy().reshape(-1, cell.episodes)
-            rows.update(zip(table["seed"].to_numpy()[:: cell.episodes].tolist(), values, strict=True))
-        seeds = sorted(rows)
-        return seeds, np.stack([rows[seed] for seed in seeds])
-
-    def _diverged(self, world: str, agent: str) -> Indices:
-        """When each seed that is done diverged; of units older than this, nobody looked: 0."""
-        found = self._of_each_run(world, agent, lambda unit: unit.get("diverged", [0] * len(unit["seeds"])))
-        return np.array(found, dtype=np.int64)
-
-    def _of_each_run(self, world: str, agent: str, read: Callable[[dict[str, Any]], Iterable[Any]]) -> list[Any]:
-        """What records say of each seed that is done, in ascending order of the seeds."""
-        done = self._seeds(self._cells[world][agent])
-        found: dict[int, Any] = {}
-        for key in set(done.values()):
-            found.update(zip(self._records[key]["seeds"], read(self._records[key]), strict=True))
-        return [found[seed] for seed in sorted(done)]
-
-    def updates(self, world: str, agent: str) -> Vector:
-        """(seeds, episodes): value updates made up to the end of each episode."""
-        return self._stored(world, agent, "updates")[1][: self.seeds].astype(np.float64)
-
-    def seconds(self, world: str, agent: str) -> float:
-        """Mean processor seconds of a run."""
-        return float(np.mean(self._of_each_run(world, agent, lambda unit: unit["run_seconds"])[: self.seeds]))
-
-    def value_updates(self, world: str, agent: str) -> float:
-        """Mean number of value updates of a run, learning and planning together."""
-        made = self._of_each_run(world, agent, lambda unit: map(sum, zip(*unit["value_updates"].values(), strict=True)))
-        return float(np.mean(made[: self.seeds]))
-
-    def long_tables(self) -> Iterator[pa.Table]:
-        """The long table of the study, a piece for each world, agent and metric."""
-        for world in self.worlds:
-            for agent in self.agents(world):
-                for metric in self.metrics(world, agent):
-                    seeds, values = self._rows(world, agent, metric)
-                    episodes = values.shape[1]
-                    columns = {
-                        "study": _constant(self.name, values.size),
-                        "world": _constant(world, values.size),
-                        "agent": _constant(agent, values.size),
-                        "seed": pa.array(np.repeat(np.asarray(seeds, dtype=np.int64), episodes)),
-                        "episode": pa.array(np.tile(np.arange(episodes, dtype=np.int32), len(seeds))),
-                        "metric": _constant(metric, values.size),
-                        "value": pa.array(values.ravel()),
-                    }
-                    yield pa.table(columns)
-
-    def _seeds(self, cell: Cell) -> dict[int, str]:
-        return self.store.done(cell, self._records)
-
-
-def _constant(text: str, length: int) -> pa.Array:
-    """A column that says the same in every row, stored once."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(length, dtype=np.int32)), pa.array([text])).cast(
-        pa.string()
-    )

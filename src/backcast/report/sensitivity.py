@@ -1,0 +1,203 @@
+"""The figure of how sensitive agents are to their settings: error against each number that a study searched."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+from backcast.arrays import Indices, Vector
+from backcast.report import drawing, style
+from backcast.report.comparisons import MARKERS, draw_line
+from backcast.report.numbers import METRIC_NAMES, Results
+from backcast.studies.best import Trial, tried
+from backcast.studies.choice import winner
+from backcast.studies.search import Range, is_number
+from backcast.studies.spec import Study
+from backcast.studies.statistics import Interval, bootstrap
+
+ACROSS = 4  # worlds side by side
+FEW = 60  # values of a setting up to which each of them is drawn
+MARKED = 20  # points of a line up to which they have markers
+STRETCHES, IN_EACH = 12, 8  # into how many an axis is cut at most, and how many settings are in each on average
+DOTS, DOT = 400, "."  # of the settings tried, drawn at most for each agent
+TICKS = 8  # values up to which each of them has a tick, in wide panels
+DASHES = ("solid", style.DOTTED, style.DASH_DOTTED, style.DASHED)
+NAMES = {
+    "alpha": "step size α",
+    "alpha_model": "step size of the model, αₘ",
+    "alpha_plan": "step size of planning, αₚ",
+    "epsilon": "exploration, ε",
+}
+
+
+class Tried(NamedTuple):
+    """What was tried of an agent in a world.
+
+    Attributes:
+        x: (C,) the values of the setting, none if it does not have it.
+        errors: (C, seeds).
+        crossed: whether each value was tried with the same other settings, or most of them.
+    """
+
+    x: Vector
+    errors: Vector
+    crossed: bool
+
+
+def searched_numbers(study: Study) -> list[str]:
+    """The settings of which a study tries several numbers, in its order."""
+    found: dict[str, None] = {}
+    for space in study.spaces:
+        for name, values in space.sources.items():
+            numbers = () if isinstance(values, Range) else set(filter(is_number, values))
+            if isinstance(values, Range) or len(numbers) > 1:
+                found[name] = None
+    return list(found)
+
+
+def sensitivity(results: Results) -> Figure:
+    """Mean error against each number that was searched, a row for each setting and a column for each world.
+
+    A point is the best over all other settings. Where those differ from value to value, as in a random search, settings
+    are dots, and the line is the best of each stretch of the axis. Agents without the setting are level lines at their
+    best.
+    """
+    settings, worlds = searched_numbers(results.study), list(results.worlds)
+    columns = min(ACROSS, len(worlds))
+    blocks = math.ceil(len(worlds) / columns)
+    size = {"width": min(13.0, 4.5 + 3.5 * columns), "height": 1.4 + 3.1 * blocks * len(settings)}
+    figure, panels = style.sheet(blocks * len(settings), columns, **size)
+    by_world = panels.reshape(blocks, len(settings), columns).swapaxes(1, 2).reshape(-1, len(settings))
+    for number, (column, world) in enumerate(zip(by_world, worlds, strict=False)):
+        trials = tried(results, world)
+        for axes, setting in zip(column, settings, strict=True):
+            if axes is not column[0]:
+                axes.sharey(column[0])
+            _draw(axes, trials, setting, _on_log_scale(results.study, setting), columns <= 2)
+            error = METRIC_NAMES[trials[0].metric].partition(",")[0] if number % columns == 0 else ""
+            style.caption(axes, "", NAMES.get(setting, setting.replace("_", " ")), error)
+        style.caption(
+            column[0], style.stacked_title(world, 40), column[0].get_xlabel(), column[0].get_ylabel(), style.MEDIUM
+        )
+        drawing.log_axis(column[0])
+    for axes in by_world[len(worlds) :].flat:
+        axes.remove()
+    style.key(figure, "outside upper right", columns=int(size["width"] / 2.6))
+    style.write_below(figure, _note(results, figure.axes))
+    return figure
+
+
+def _note(results: Results, axes: Sequence[Axes]) -> str:
+    """What the figure shows, as far as it is there."""
+    marks = {str(line.get_marker()) for each in axes for line in each.get_lines()}
+    seeds = f"{results.seeds} seeds, 95 % bootstrap interval" if results.seeds > 1 else "one seed"
+    parts = [f"mean over episodes and {seeds}", "line: the best over all other settings", "circle: an agent's best"]
+    parts += ["dots: settings tried, and the line the best of each stretch"] if DOT in marks else []
+    return "; ".join(parts + (["×: all diverged"] if "x" in marks else []))
+
+
+def _on_log_scale(study: Study, setting: str) -> bool:
+    """Whether the search said so, or positive numbers span a decade."""
+    sources = [space.sources.get(setting, ()) for space in study.spaces]
+    if any(isinstance(source, Range) and source.scale == "log" for source in sources):
+        return True
+    ends = [
+        number
+        for source in sources
+        for number in ((source.low, source.high) if isinstance(source, Range) else filter(is_number, source))
+    ]
+    return min(ends) > 0 and max(ends) >= 10 * min(ends)
+
+
+def _draw(axes: Axes, trials: Sequence[Trial], setting: str, log: bool, wide: bool) -> None:
+    """All agents of a world against a setting, in a panel that is wide or not."""
+    agents = _by_agent(trials, setting)
+    looks = _looks({trial.cell.base: trial.cell.agent.kind for trial in trials})
+    ticks = sorted({float(x) for each in agents.values() for x in each.x})
+    if log:
+        axes.set_xscale("log")
+    lined = [base for base, each in agents.items() if each.x.size]
+    for base, each in agents.items():
+        if each.x.size:
+            beside = lined.index(base) - (len(lined) - 1) / 2
+            _curve(axes, each, looks[base], beside, log)
+        else:
+            _level(axes, each.errors, looks[base])
+    if len(ticks) <= (TICKS if wide else TICKS // 2):
+        axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    elif log:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1,) if ticks[-1] > 50 * ticks[0] else (1, 2, 5)))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _by_agent(trials: Sequence[Trial], setting: str) -> dict[str, Tried]:
+    """What was tried of each agent; of one that has the setting, where it is a number."""
+    rows: dict[str, list[tuple[dict[str, Any], Vector]]] = {}
+    for trial in trials:
+        rows.setdefault(trial.cell.base, []).append((dict(trial.cell.point), trial.scores))
+    found = {}
+    for base, pairs in rows.items():
+        numbers = [(point, errors) for point, errors in pairs if is_number(point.get(setting))]
+        x = np.array([point.pop(setting) for point, _ in numbers], dtype=np.float64)
+        others = {tuple(point.items()) for point, _ in numbers}
+        errors = np.array([errors for _, errors in numbers or pairs])
+        found[base] = Tried(x, errors, 2 * len(x) > len(np.unique(x)) * len(others))
+    return found
+
+
+def _looks(kinds: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """How each agent is drawn: in the colour of its kind; those of one kind differ by dashes and markers."""
+    looks = {}
+    for base, kind in kinds.items():
+        usual = style.line_style(base, list(kinds))
+        number = [other for other, its_kind in kinds.items() if its_kind == kind].index(base)
+        dashes = usual["linestyle"] if usual["linestyle"] != "solid" else DASHES[number % len(DASHES)]
+        marks = {"marker": MARKERS[number % len(MARKERS)], "markersize": 5.5}
+        looks[base] = usual | marks | {"color": style.colour(kind), "linestyle": dashes, "alpha": 1.0}
+    return looks
+
+
+def _curve(axes: Axes, each: Tried, looks: dict[str, Any], beside: float, log: bool) -> None:
+    """An agent's line, with a circle around its best."""
+    distinct, place = np.unique(each.x, return_inverse=True)
+    one_by_one = each.crossed and distinct.size <= FEW
+    if not one_by_one:
+        _dots(axes, each, looks["color"])
+        scale = np.log(each.x) if log else each.x
+        stretches = min(STRETCHES, len(scale) // IN_EACH + 1)
+        place = np.digitize(scale, np.linspace(scale.min(), scale.max(), stretches + 1)[1:-1])
+    chosen = [_winner(each, np.flatnonzero(place == i)) for i in np.unique(place)]
+    x = each.x[chosen]
+    if one_by_one:  # a little beside those of others, so that intervals can be seen
+        x = x * 1.02**beside if log else x + 0.008 * beside * np.ptp(distinct)
+    found = [bootstrap(each.errors[i], seed=0) for i in chosen]
+    draw_line(axes, x, found, looks | ({"marker": None} if len(x) > MARKED else {}))
+    means = [interval.estimate for interval in found]
+    best = int(np.argmin(means))
+    if np.isfinite(means[best]):
+        ring: dict[str, Any] = {"markersize": 14, "markeredgewidth": 2.0, "markerfacecolor": "none", "zorder": 4}
+        axes.plot(x[best], means[best], "o", markeredgecolor=looks["color"], clip_on=False, **ring)
+
+
+def _winner(each: Tried, rows: Indices) -> int:
+    return int(rows[winner(each.errors[rows])])
+
+
+def _dots(axes: Axes, each: Tried, shade: str) -> None:
+    """Settings tried, evenly spread over their order if there are many."""
+    means = each.errors.mean(axis=1)
+    finite = np.flatnonzero(np.isfinite(means))
+    shown = finite[np.unique(np.linspace(0, len(finite) - 1, DOTS).astype(int))] if len(finite) > DOTS else finite
+    axes.plot(each.x[shown], means[shown], DOT, color=shade, markersize=7, alpha=0.3, markeredgewidth=0)
+
+
+def _level(axes: Axes, errors: Vector, looks: dict[str, Any]) -> None:
+    """The best of an agent that is the same everywhere on the axis; nothing if it diverged."""
+    found: Interval = bootstrap(errors[winner(errors)], seed=0)
+    if np.isfinite(found.estimate):
+        axes.axhline(found.estimate, **{name: looks[name] for name in ("color", "linestyle", "linewidth", "label")})

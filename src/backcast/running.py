@@ -1,0 +1,211 @@
+"""What `backcast reproduce` and `backcast sweep` have in common: their options, running studies, saying what failed."""
+
+import dataclasses
+import functools
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from backcast.errors import InputError
+
+if TYPE_CHECKING:
+    from backcast.studies import Results, Study
+    from backcast.studies.engines import Engine
+    from backcast.studies.store import Shard, Store
+    from backcast.studies.units import Failed
+
+SHOWN = 3  # failures that are told in full
+DIVERGED = 50  # agents of which it is said that they diverged
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a command that runs studies."""
+
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="Seeds per agent and world (default: the study's).")
+    ] = None
+    out: Annotated[Path, typer.Option("--out", help="Directory of the results; made if it is not there.")] = Path(
+        "results"
+    )
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes, here or in each job (default: all cores).")
+    ] = None
+    engine: Annotated[
+        Literal["local", "dask", "slurm"], typer.Option("--engine", help="Where runs are made (docs/scaling.md).")
+    ] = "local"
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", help="Address of a dask scheduler (default: start a cluster here).")
+    ] = None
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="I/N", help="Only the I-th of N parts, for job scripts."),
+    ] = None
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", min=0.1, help="Seconds that a unit (20 seeds or fewer) may take.")
+    ] = None
+    slurm_jobs: Annotated[int, typer.Option("--slurm-jobs", min=1, help="Jobs of the array.")] = 8
+    slurm_time: Annotated[
+        float, typer.Option("--slurm-time", min=0.05, help="Wall time of a job in minutes; then it is queued again.")
+    ] = 60.0
+    slurm_partition: Annotated[str | None, typer.Option("--slurm-partition", help="Partition of the jobs.")] = None
+    slurm_option: Annotated[
+        list[str] | None, typer.Option("--slurm-option", metavar="KEY=VALUE", help="Any other setting of the jobs.")
+    ] = None
+    slurm_local: Annotated[
+        bool, typer.Option("--slurm-local", help="Jobs are processes of this machine: to try it without SLURM.")
+    ] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only what is wrong.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False
+
+
+def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorator: the command's last argument, `options`, is made of command-line options, one for each field."""
+    signature = inspect.signature(command)
+    own = [parameter for name, parameter in signature.parameters.items() if name != "options"]
+    added = [
+        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+        for each in dataclasses.fields(RunOptions)
+    ]
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> None:
+        options = RunOptions(**{parameter.name: given.pop(parameter.name) for parameter in added})
+        command(**given, options=options)
+
+    wrapped.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *added)}
+    return wrapped
+
+
+def run_studies(studies: Sequence["Study"], options: RunOptions) -> list["Failed"]:
+    """Run what is missing of some studies; the units that could not be performed."""
+    from backcast.display import watching
+    from backcast.studies.runner import run_study
+    from backcast.studies.store import Store
+
+    shard = read_shard(options.shard)
+    store = Store(options.out, create=True)
+    for path in store.foreign_files():
+        _tell(f"{path} is not a file of Backcast's and is left alone")
+    failures: list[Failed] = []
+    for study in studies:
+        engine = _engine(options, store)
+        with watching(study.name, options.quiet, options.as_json) as watch:
+            summary = run_study(store, study, options.seeds, engine, shard, watch, lambda: _tell_waiting(options))
+        failures += summary.failures
+    return failures
+
+
+def read_shard(text: str | None) -> "Shard | None":
+    """`2/8` as (2, 8)."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    if found and 1 <= int(found[1]) <= int(found[2]):
+        return int(found[1]), int(found[2])
+    raise InputError(f"--shard: {text} given, expected I/N with 1 ≤ I ≤ N, such as 2/8 for the second of eight parts")
+
+
+def tell_plan(studies: Sequence["Study"], options: RunOptions) -> None:
+    """Say what would be run."""
+    from backcast.studies.runner import missing_units
+    from backcast.studies.store import Store
+    from backcast.studies.units import all_units
+
+    store = Store(options.out) if (options.out / "units").is_dir() else None
+    for study in studies:
+        seeds, shard = options.seeds or study.seeds, read_shard(options.shard)
+        cells = study.runs()
+        total = sum(len(unit.seeds) for unit in all_units(study, seeds))
+        left = sum(len(unit.seeds) for unit in missing_units(store, study, seeds, shard))
+        plan = {"study": study.name, "worlds": len(study.worlds), "agents": len(cells), "seeds": seeds}
+        if options.as_json:
+            print(json.dumps({**plan, "runs": total, "missing": left}))
+        else:
+            part = f" in shard {options.shard}" if shard else ""
+            words = f"{len(cells):,} agents in {len(study.worlds)} worlds, {seeds:,} seeds: {total:,} runs"
+            print(f"{study.name}: {words}, of which {left:,}{part} are to be made")
+
+
+def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:
+    """Say which units could not be performed and why: a few in full, and where to read about the others."""
+    if options.as_json:
+        told = ({"failed": each.unit.label, "seeds": each.unit.seeds, "error": each.error} for each in failures)
+        print(*map(json.dumps, told), sep="\n")
+    several = {(each.error, each.unit.cell.label): each for each in reversed(failures)}
+    for failed in list(several.values())[-SHOWN:]:
+        settings = {**failed.unit.cell.identity(), "seeds": failed.unit.seeds}
+        print(f"\n{failed.unit.label}: {failed.error}\n{failed.details}", file=sys.stderr)
+        print(f"settings: {json.dumps(settings)}", file=sys.stderr)
+    count = "1 unit" if len(failures) == 1 else f"{len(failures)} units"
+    where = options.out / "failures"
+    _tell(f"{count} failed, {where} says why; the others are kept, and the same command tries again what failed")
+
+
+def _engine(options: RunOptions, store: "Store") -> "Engine":
+    """The engine that was asked for, with its settings; settings of another are refused."""
+    if options.scheduler is not None and options.engine != "dask":
+        raise InputError(f"--scheduler: it belongs to --engine dask, and the engine is {options.engine}")
+    if options.shard is not None and options.engine == "slurm":
+        raise InputError("--shard: it is for job scripts, and --engine slurm makes jobs itself; give one of them")
+    if options.engine == "dask":
+        from backcast.studies.engines.on_dask import DaskEngine
+
+        return DaskEngine(options.scheduler, options.workers, options.time_limit)
+    if options.engine == "slurm":
+        from backcast.studies.engines.on_slurm import SlurmEngine
+
+        return SlurmEngine(
+            store,
+            options.slurm_jobs,
+            options.workers,
+            options.time_limit,
+            options.slurm_time,
+            options.slurm_partition,
+            _read_options(options.slurm_option or ()),
+            options.slurm_local,
+        )
+    from backcast.studies.engines.local import LocalEngine
+
+    return LocalEngine(options.workers, options.time_limit)
+
+
+def _read_options(given: Sequence[str]) -> dict[str, str]:
+    for text in given:
+        if not re.fullmatch(r"[\w-]+=.+", text):
+            raise InputError(f"--slurm-option: {text!r} given, expected KEY=VALUE, such as account=lab")
+    return dict(text.split("=", 1) for text in given)
+
+
+def print_divergences(found: Sequence["Results"], as_json: bool) -> None:
+    """A line for each agent and world in which values exploded; of very many, how many there are more."""
+    from backcast.studies.divergence import divergences
+
+    lines = []
+    for result in found:
+        for world, agent, words in divergences(result):
+            steps = result.diverged(world, agent).tolist()
+            told = {"study": result.name, "world": world, "agent": agent, "diverged": steps}
+            lines.append(json.dumps(told) if as_json else f"{result.name}: {agent} in {world} {words}")
+    if as_json:
+        print(*lines, sep="\n", end="\n" if lines else "")
+        return
+    more = [f"and {len(lines) - DIVERGED:,} more agents diverged"] if len(lines) > DIVERGED else []
+    print(*lines[:DIVERGED], *more, sep="\n", end="\n" if lines else "", file=sys.stderr)
+
+
+def _tell_waiting(options: RunOptions) -> None:
+    _tell(f"another backcast is adding results to {options.out}; waiting until it has finished (Ctrl-C to stop)")
+
+
+def _tell(sentence: str) -> None:
+    print(f"backcast: {sentence}", file=sys.stderr, flush=True)

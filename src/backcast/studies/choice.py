@@ -1,0 +1,64 @@
+"""Choosing the best of many from what each cost in several runs, and how much such a choice is to be trusted.
+
+Costs are (candidates, seeds), the lower the better, infinite where a run diverged. What the candidates cost in the same
+seed belongs together.
+"""
+
+from math import inf, sqrt
+
+import numpy as np
+
+from backcast.arrays import Vector
+
+RESAMPLES = 10_000
+TAIL = 0.025  # of the resampled differences lies below the 95 % interval
+SURE = sqrt((1 - TAIL) / TAIL)  # standard deviations above 0 at which Cantelli's inequality leaves TAIL below it
+_NUMBERS_AT_ONCE = 2**24
+
+
+def over_worlds(costs: list[Vector], relative: bool) -> Vector:
+    """The mean over worlds, (candidates, seeds), of costs divided, if they are relative, by the lowest mean of each."""
+    n = min(cost.shape[1] for cost in costs)
+    parts = []
+    for cost in costs:
+        lowest = cost.mean(axis=1).min() if relative else 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = cost[:, :n] / lowest if np.isfinite(lowest) else np.full_like(cost[:, :n], inf)
+        parts.append(np.where(np.isnan(part), 1.0, part))  # 0 / 0: as good as the best
+    return np.mean(parts, axis=0)
+
+
+def winner(costs: Vector) -> int:
+    """The row (of seeds) with the lowest mean, the first of several; if all diverged, that of which fewest runs did."""
+    means = costs.mean(axis=1)
+    return int(np.argmin(means if np.isfinite(means).any() else np.isinf(costs).sum(axis=1)))
+
+
+def on_fresh_seeds(costs: Vector) -> Vector:
+    """What each seed says of the row that the other half of the seeds, every other one, would choose, (seeds,)."""
+    judged = np.empty(costs.shape[1])
+    judged[::2] = costs[winner(costs[:, 1::2]), ::2]
+    judged[1::2] = costs[winner(costs[:, ::2]), 1::2]
+    return judged
+
+
+def not_distinguishable(costs: Vector, chosen: int) -> int:
+    """How many rows besides the chosen one, which has the lowest mean, the seeds do not tell from it.
+
+    Those of which the 95 % bootstrap interval of the mean paired difference begins at or below 0: all rows meet the
+    same resampled seeds, but for those so much worse that the bootstrap could not find otherwise. Rows that diverged
+    are told from one that did not; with one seed, no others are.
+    """
+    if not np.isfinite(costs[chosen]).all():
+        return len(costs) - 1
+    others = np.delete(costs, chosen, axis=0)
+    differences = others[np.isfinite(others).all(axis=1)] - costs[chosen]
+    n = costs.shape[1]
+    if n == 1:
+        return len(differences)
+    doubtful = differences[differences.mean(axis=1) <= SURE * differences.std(axis=1) / sqrt(n)]
+    drawn = np.random.default_rng(0).integers(n, size=(RESAMPLES, n)) + n * np.arange(RESAMPLES)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n).astype(np.float64)
+    at_once = _NUMBERS_AT_ONCE // RESAMPLES
+    parts = (doubtful[first : first + at_once] for first in range(0, len(doubtful), at_once))
+    return sum(int(((part @ times.T <= 0).mean(axis=1) >= TAIL).sum()) for part in parts)

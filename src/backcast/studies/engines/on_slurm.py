@@ -1,0 +1,239 @@
+"""The engine for SLURM: arrays of jobs, with a store on a file system that this machine and all nodes share.
+
+Jobs write into the store themselves and need nobody who waits for them. Who waits sees by the records that appear there
+what is done, and asks SLURM only whether the jobs still exist (`squeue`: no accounting is needed).
+
+What submitit exchanges with jobs are pickles in DIR/jobs, gone when a job is over; nothing of ours is kept in one.
+"""
+
+import contextlib
+import json
+import math
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from backcast.arrays import as_whole
+from backcast.errors import InputError
+from backcast.studies.batches import Batches, Performed
+from backcast.studies.cells import Cell
+from backcast.studies.engines.local import LocalEngine
+from backcast.studies.engines.queues import JobDied, ProcessQueue, Queue, SlurmQueue, checked_options
+from backcast.studies.engines.supervised import known_elsewhere
+from backcast.studies.store import Store, machine
+from backcast.studies.units import Failed, Finished, Unit
+
+ATTEMPTS = 3  # arrays in a row in which jobs die and nothing is finished
+POLL = 1.0  # seconds between looks at the store
+
+
+class SlurmEngine:
+    """Units in the jobs of an array.
+
+    A job whose time is up is queued again and goes on where it was. What jobs that died leave behind is submitted again
+    when the others are over, as long as that leads anywhere. Jobs of an earlier command that are still at work are
+    waited for first.
+
+    Args:
+        store: where the results are; jobs write into it.
+        jobs: how many, at most.
+        workers: processes of each job, and the processors that it asks for; by default 1.
+        time_limit: seconds that a unit may take; it can never take longer than a job may.
+        wall_time: minutes after which a job is queued again; of SLURM's, whole ones.
+        partition: where to queue; by default SLURM decides.
+        options: more options of sbatch (`queues.OPTIONS`); an empty value stands for none.
+        local: processes of this machine instead of SLURM, to try it; they end if they are interrupted.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        jobs: int = 8,
+        workers: int | None = None,
+        time_limit: float | None = None,
+        wall_time: float = 60,
+        partition: str | None = None,
+        options: dict[str, str] | None = None,
+        local: bool = False,
+    ) -> None:
+        self._jobs, self._workers = as_whole("--slurm-jobs", jobs, 1), as_whole("--workers", workers or 1, 1)
+        self._directory = store.directory.absolute()
+        folder, more = self._directory / "jobs", options or {}
+        checked_options(more)
+        self._queue: Queue = (
+            ProcessQueue(folder / "local", wall_time)
+            if local
+            else SlurmQueue(folder / "slurm", wall_time, self._jobs, self._workers, partition, more)
+        )
+        self._time_limit = min(time_limit or math.inf, max(1, 60 * self._queue.minutes - 2 * self._queue.notice))
+        self._states: dict[str, str] = {}
+        self._seen: set[Path] = set()  # records
+        self._last_words = ""  # of the job that died last
+
+    def running(self) -> dict[str, str]:
+        """The state of each job."""
+        return {f"job {job}": state for job, state in self._states.items()}
+
+    def perform(self, batches: Batches) -> Iterator[Performed]:
+        """Submit all units, and again those that jobs which died leave behind."""
+        units = [unit for batch in batches for unit in batch.units]
+        for unit in units:
+            if not known_elsewhere(unit):
+                raise InputError(f"--engine slurm: only this process knows the agent {unit.cell.label!r}, jobs do not")
+        missing = Missing(units)
+        earlier = self._queue.known()
+        self._seen = set() if earlier else set(self._records())
+        try:
+            yield from self._watch(earlier, missing, earlier=True)
+            attempts = 0
+            while missing.runs and attempts < ATTEMPTS:
+                before = missing.runs
+                yield from self._watch(self._submit(missing.units()), missing)
+                attempts = 0 if missing.runs < before else attempts + 1
+            if missing.runs:
+                error = f"Died: the job that was to perform it ended without a result, {ATTEMPTS} times"
+                yield Performed(tuple(Failed(unit, error, self._last_words) for unit in missing.units()), "jobs", {})
+        finally:
+            self._states = {}
+            self._queue.leave()
+
+    def _submit(self, units: Sequence[Unit]) -> set[str]:
+        """Equal shares by lot, so that no job has all units of a slow agent; within each the order stays."""
+        order, versions = random.Random(0).sample(range(len(units)), len(units)), _versions()
+        shares = [sorted(order[job :: self._jobs]) for job in range(min(self._jobs, len(units)))]
+        return self._queue.submit(
+            [
+                Job(self._directory, [units[place] for place in share], self._workers, self._time_limit, versions)
+                for share in shares
+            ]
+        )
+
+    def _watch(self, jobs: set[str], missing: "Missing", earlier: bool = False) -> Iterator[Performed]:
+        """Yield what appears in the store until all jobs are over, and what they could not perform."""
+        note = ", started by an earlier command" if earlier else ""
+        while jobs:
+            states = self._queue.states(jobs)
+            self._states = {job: state + note for job, state in sorted(states.items())}
+            yield from self._stored(missing)  # after the look at jobs: all that those which are over have done
+            for job in jobs - states.keys():
+                failed = missing.cross_off_failed(self._result(job, earlier))
+                if failed:
+                    yield Performed(failed, f"job {job}", {})
+            jobs = jobs & states.keys()
+            time.sleep(POLL if jobs else 0)
+
+    def _result(self, job: str, earlier: bool) -> list[Failed]:
+        """What a job could not perform, as far as it knew; what an earlier command's could not is tried again."""
+        try:
+            result: list[Failed] | InputError = self._queue.result(job)
+        except JobDied as death:
+            self._last_words = str(death)
+            return []
+        if earlier:
+            return []
+        if isinstance(result, InputError):
+            raise result
+        return result
+
+    def _records(self) -> list[Path]:
+        return sorted((self._directory / "units").glob("*.json"))
+
+    def _stored(self, missing: "Missing") -> Iterator[Performed]:
+        """What is new in the store, a file at a time."""
+        for path in self._records():
+            if path not in self._seen:
+                self._seen.add(path)
+                record = json.loads(path.read_text(encoding="utf-8"))
+                finished = missing.cross_off_finished(record.get("units", []))
+                if finished:
+                    machine = record["machine"]
+                    yield Performed(finished, f"job {machine.get('job')}", machine, stored=True)
+
+
+@dataclass
+class Job:
+    """What a job does. It goes there and back as a pickle, also when its time is up and it is queued again."""
+
+    directory: Path
+    units: list[Unit]
+    workers: int
+    time_limit: float
+    versions: dict[str, str]
+    failed: list[Failed] = field(default_factory=list)
+
+    def __call__(self) -> list[Failed] | InputError:
+        """Perform what is not done, in processes that can be stopped at any time, and put it into the store."""
+        import submitit
+
+        here = _versions()
+        if here != self.versions:
+            return InputError(f"--engine slurm: a job has other versions, {here}, than this command, {self.versions}")
+        store, missing = Store(self.directory), Missing(self.units)
+        index, job = store.index(), submitit.JobEnvironment().job_id
+        for group in missing.groups:
+            missing.cross_off(group, index.seed[index.runs(group)].tolist())
+        missing.cross_off_failed(self.failed)
+        batches = Batches(missing.units())
+        performing: Any = LocalEngine(self.workers, self.time_limit).perform(batches)
+        with contextlib.closing(performing):  # it ends its processes, also when this one is told to end
+            for performed in performing:
+                store.put(replace(performed, worker=f"job {job}", machine={**performed.machine, "job": job}))
+                for outcome in performed.outcomes:
+                    batches.learn(outcome)
+                self.failed += [outcome for outcome in performed.outcomes if isinstance(outcome, Failed)]
+        return self.failed
+
+    def checkpoint(self) -> Any:
+        """What to queue when the time is up: the same again, for what exists is done."""
+        from submitit.core.utils import DelayedSubmission
+
+        return DelayedSubmission(self)
+
+
+class Missing:
+    """The runs of some units that are missing; those that are found are crossed off."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = [(unit.cell.group, unit) for unit in units]
+        self.groups: dict[str, Cell] = {group: unit.cell for group, unit in self._units}
+        self._seeds: dict[str, set[int]] = {group: set() for group in self.groups}
+        for group, unit in self._units:
+            self._seeds[group].update(unit.seeds)
+
+    @property
+    def runs(self) -> int:
+        """How many are missing."""
+        return sum(map(len, self._seeds.values()))
+
+    def units(self) -> list[Unit]:
+        """What is missing of the units, in their order."""
+        left = ((unit, self._seeds[group].intersection(unit.seeds)) for group, unit in self._units)
+        return [Unit(unit.cell, tuple(sorted(seeds))) for unit, seeds in left if seeds]
+
+    def cross_off(self, group: str, seeds: Sequence[int]) -> Unit | None:
+        """Those of some runs that were missing, if any were."""
+        found = self._seeds.get(group, set()).intersection(seeds)
+        if not found:
+            return None
+        self._seeds[group] -= found
+        return Unit(self.groups[group], tuple(sorted(found)))
+
+    def cross_off_finished(self, records: Sequence[dict[str, Any]]) -> tuple[Finished, ...]:
+        """Those of some stored units that were missing; their tables stay where they are."""
+        found = ((self.cross_off(record["group"], record["seeds"]), record) for record in records)
+        return tuple(Finished(unit, record, pa.table({})) for unit, record in found if unit is not None)
+
+    def cross_off_failed(self, failed: Sequence[Failed]) -> tuple[Failed, ...]:
+        """Those of some units that failed which were missing."""
+        found = ((self.cross_off(each.unit.cell.group, each.unit.seeds), each) for each in failed)
+        return tuple(replace(each, unit=unit) for unit, each in found if unit is not None)
+
+
+def _versions() -> dict[str, str]:
+    """What must be the same everywhere, so that numbers are."""
+    return {name: machine()[name] for name in ("backcast", "numba", "numpy")}

@@ -1,0 +1,212 @@
+"""Jobs that submitit starts: in SLURM's queue or, to try it without a cluster, as processes of this machine."""
+
+import importlib.util
+import math
+import os
+import shutil
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from backcast.errors import InputError, nearest
+
+OPTIONS = (
+    "account", "comment", "constraint", "exclude", "exclusive", "gres", "licenses", "mail-type", "mail-user", "mem",
+    "mem-per-cpu", "nice", "nodelist", "qos", "reservation", "tmp",
+)  # fmt: skip
+REQUEUES = 100  # of a job whose time is up
+LOOK = 10.0  # seconds between questions to SLURM
+GRACE = 20.0  # seconds that the result of a job may need to be seen on another machine
+TAIL = 30  # lines of a log that are told
+
+
+class JobDied(RuntimeError):  # noqa: N818 — it tells what happened
+    """A job that ended without a result; the end of its log."""
+
+
+class Queue(ABC):
+    """Jobs, by their ids.
+
+    Args:
+        folder: where submitit exchanges files with them; `<job>_submitted.pkl` is there until the result is asked for.
+        minutes: the time that each has; a little earlier it is told to checkpoint and to queue again.
+    """
+
+    def __init__(self, folder: Path, minutes: float) -> None:
+        if importlib.util.find_spec("submitit") is None:
+            raise InputError("--engine slurm: submitit is not installed; pip install 'backcast[cluster]'")
+        if not minutes > 0:
+            raise InputError(f"--slurm-time: {minutes!r} given, expected minutes, more than 0")
+        self.minutes = minutes
+        self.notice = max(1, int(min(90, 6 * minutes)))  # in seconds; a tenth of a short time
+        self._folder = folder
+
+    def submit(self, tasks: Sequence[Callable[[], Any]]) -> set[str]:
+        """A job for each task, as one array; their ids."""
+        try:
+            return self._submit(tasks)
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"--engine slurm: the jobs could not be submitted ({error})") from error
+        finally:
+            for pattern in ("?" * 32 + ".pkl", "*submission*.sh"):  # not submitted; SLURM has its own copy
+                for path in self._folder.glob(pattern):
+                    path.unlink()
+
+    def known(self) -> set[str]:
+        """Jobs of which nobody has yet asked for the result."""
+        return {path.name.partition("_submitted")[0] for path in self._folder.glob("*_submitted.pkl*")}
+
+    def result(self, job: str) -> Any:
+        """What the task of a job that is over returned; its files are removed, but for the log if it died."""
+        import submitit
+
+        paths = self._paths(job)
+        remove = [paths.submitted_pickle, paths.result_pickle]
+        try:
+            if not paths.result_pickle.exists():
+                raise JobDied(_tail(paths.stderr))
+            result = submitit.LocalJob[Any](self._folder, job).result()  # the file is all it looks at
+            remove += [paths.stdout, paths.stderr]
+            return result
+        except submitit.core.utils.UncompletedJobError as error:
+            raise JobDied(str(error)) from error
+        finally:
+            for path in remove:
+                path.unlink(missing_ok=True)
+
+    @abstractmethod
+    def states(self, jobs: set[str]) -> dict[str, str]:
+        """What those jobs do that are not over."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Stop watching."""
+
+    @abstractmethod
+    def _submit(self, tasks: Sequence[Callable[[], Any]]) -> set[str]: ...
+
+    def _paths(self, job: str) -> Any:
+        from submitit.core.utils import JobPaths
+
+        return JobPaths(self._folder, job)
+
+
+class SlurmQueue(Queue):
+    """Jobs of SLURM, which go on when nobody watches; it counts time in whole minutes."""
+
+    def __init__(
+        self, folder: Path, minutes: float, jobs: int, processors: int, partition: str | None, options: dict[str, str]
+    ) -> None:
+        super().__init__(folder, math.ceil(minutes))
+        if shutil.which("sbatch") is None:
+            raise InputError(
+                "--engine slurm: there is no SLURM here (sbatch not found); "
+                "add --slurm-local to try it with processes of this machine"
+            )
+        self._settings = {
+            "job_name": "backcast",
+            "time": self.minutes,
+            "partition": partition,
+            "cpus_per_task": processors,
+            "srun_args": [f"--cpus-per-task={processors}"],  # since 22.05 srun does not take it from sbatch
+            "array_parallelism": jobs,
+            "signal_delay_s": self.notice,
+            "additional_parameters": {"requeue": True, **checked_options(options)},
+        }
+        self._asked = -math.inf
+        self._told: dict[str, tuple[str, float]] = {}  # the state of each job, and when SLURM last knew of it
+
+    def states(self, jobs: set[str]) -> dict[str, str]:
+        """What SLURM said; a job is over if there is a result, or if SLURM has not known of it for a while."""
+        now = time.monotonic()
+        if now - self._asked > LOOK:
+            self._asked, answer = now, _squeue()
+            for job in jobs if answer is None else jobs & answer.keys():
+                self._told[job] = ("UNKNOWN" if answer is None else answer[job], now)
+        told = ((job, *self._told.get(job, ("", -math.inf))) for job in jobs)
+        known = {job: state for job, state, when in told if now - when < GRACE}
+        return {job: state for job, state in known.items() if not self._paths(job).result_pickle.exists()}
+
+    def leave(self) -> None:
+        """They go on."""
+
+    def _submit(self, tasks: Sequence[Callable[[], Any]]) -> set[str]:
+        import submitit
+
+        executor = submitit.SlurmExecutor(self._folder, max_num_timeout=REQUEUES)
+        executor.update_parameters(**self._settings)
+        jobs = {job.job_id for job in executor.submit_array(tasks)}
+        self._told.update(dict.fromkeys(jobs, ("PENDING", time.monotonic())))
+        return jobs
+
+
+class ProcessQueue(Queue):
+    """Processes of this machine, which end with who watches them; the id of a job is the number of its process."""
+
+    def __init__(self, folder: Path, minutes: float) -> None:
+        super().__init__(folder, minutes)
+        self._mine: dict[str, Any] = {}
+
+    def states(self, jobs: set[str]) -> dict[str, str]:
+        """Those whose processes are there."""
+        return {job: "RUNNING" for job in jobs if self._works(job)}
+
+    def leave(self) -> None:
+        """End those that were started here."""
+        for job in self._mine.values():
+            if not job.done():
+                job.cancel()
+        for job in self._mine.values():
+            job.wait()
+
+    def _works(self, job: str) -> bool:
+        if job in self._mine:
+            return not self._mine[job].done()
+        return str(self._folder) in _command(job)  # another process may have got the number
+
+    def _submit(self, tasks: Sequence[Callable[[], Any]]) -> set[str]:
+        import submitit
+
+        executor = submitit.LocalExecutor(self._folder, max_num_timeout=REQUEUES)
+        executor.update_parameters(timeout_min=self.minutes, signal_delay_s=self.notice)
+        jobs = {job.job_id: job for job in executor.submit_array(tasks)}
+        self._mine.update(jobs)
+        return set(jobs)
+
+
+def checked_options(options: dict[str, str]) -> dict[str, str | bool]:
+    """Options of sbatch by their long names; refused if they are none, or one that is set otherwise."""
+    found = {name.replace("_", "-"): value or True for name, value in options.items()}
+    for name in found:
+        if name not in OPTIONS:
+            allowed = ", ".join(OPTIONS)
+            raise InputError(f"--slurm-option: {name!r} given, expected one of {allowed}{nearest(name, OPTIONS)}")
+    return found
+
+
+def _squeue() -> dict[str, str] | None:
+    """The states of this user's jobs that SLURM has not done with; None if it does not answer."""
+    command = ["squeue", f"--user={os.getuid()}", "--noheader", "--array", "--format=%i|%T"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return dict(line.strip().split("|", 1) for line in answer.splitlines())
+
+
+def _command(process: str) -> str:
+    """How a process was called; empty if there is none, or if it is dead and only not yet waited for."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def _tail(log: Path) -> str:
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-TAIL:])
+    except OSError:
+        return "it left no log"

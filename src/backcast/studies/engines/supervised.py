@@ -1,0 +1,116 @@
+"""Units performed in a process of their own, which may hang or die without harm to others."""
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import backcast
+from backcast.kinds import KINDS
+from backcast.studies.units import Failed, Outcome, Unit
+
+ATTEMPTS = 2  # at a unit whose process dies: the first time somebody else may be to blame
+
+
+class Child:
+    """A process that performs one unit at a time (`engines.child`); it is started when it is needed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._starting = threading.Lock()
+        self._ended = False
+
+    def perform(self, unit: Unit, time_limit: float | None = None) -> Outcome:
+        """Have it perform a unit; it is killed if that takes more seconds than the limit."""
+        code = 0
+        for _ in range(ATTEMPTS):
+            process = self._running()
+            if process is None:
+                return Failed(unit, "Stopped: nobody waits for it any more")
+            with _Deadline(process, time_limit) as deadline:
+                try:
+                    return _ask(process, unit)
+                except (EOFError, OSError, pickle.UnpicklingError):  # it is gone
+                    code = process.wait()
+            if deadline.passed:
+                return Failed(unit, f"TimeLimit: not finished after {time_limit:g} s, the time limit of a unit")
+        return Failed(unit, f"Died: the process that performed it ended with {_in_words(code)}, {ATTEMPTS} times")
+
+    def end(self) -> None:
+        """Kill the process, whatever it does; there will be no other."""
+        with self._starting:
+            self._ended = True
+            self._kill()
+
+    def _running(self) -> "subprocess.Popen[bytes] | None":
+        """The process, which is started if there is none; None after the end."""
+        with self._starting:
+            if self._ended:
+                return None
+            if self._process is None or self._process.poll() is not None:
+                self._kill()
+                self._process = _start()
+            return self._process
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in filter(None, (self._process.stdin, self._process.stdout)):
+                with contextlib.suppress(OSError):  # what was not yet written has no reader
+                    pipe.close()
+            self._process = None
+
+
+def known_elsewhere(unit: Unit) -> bool:
+    """Whether a process that has only Backcast knows this kind of agent; a user's own is known to this one alone."""
+    return KINDS[unit.cell.agent.kind].build.__module__.partition(".")[0] == "backcast"
+
+
+class _Deadline:
+    """Within, a process is killed when so many seconds have passed; None: never."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", seconds: float | None) -> None:
+        self.passed = False
+        self._process = process
+        self._timer = None if seconds is None else threading.Timer(seconds, self._pass)
+
+    def __enter__(self) -> "_Deadline":
+        if self._timer is not None:
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _pass(self) -> None:
+        self.passed = True
+        self._process.kill()
+
+
+def _start() -> Any:
+    command = [sys.executable, "-P", "-m", "backcast.studies.engines.child"]
+    home = str(Path(backcast.__file__).parents[1])
+    path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path}
+    process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    with contextlib.suppress(EOFError):  # who asks it for something will see that it is gone
+        pickle.load(process.stdout)  # it is ready: no unit's time is spent on starting it
+    return process
+
+
+def _ask(process: Any, unit: Unit) -> Outcome:
+    pickle.dump(unit, process.stdin)
+    process.stdin.flush()
+    outcome: Outcome = pickle.load(process.stdout)
+    return outcome
+
+
+def _in_words(code: int) -> str:
+    """An exit code, or the signal that a negative one stands for."""
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"

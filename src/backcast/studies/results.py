@@ -1,0 +1,228 @@
+"""The results of a study, read back: curves by world, agent and metric, means, and the long table."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from backcast.arrays import Indices, Vector
+from backcast.errors import InputError
+from backcast.studies.cells import Cell
+from backcast.studies.divergence import lost_episodes
+from backcast.studies.index import Index
+from backcast.studies.spec import METRICS, Study
+from backcast.studies.store import Store
+
+CACHE = 256 * 2**20  # bytes of columns that are kept
+PIECE = 2**20  # rows of the long table that are made at a time
+
+SCHEMA = pa.schema(
+    [
+        ("study", pa.string()),
+        ("world", pa.string()),
+        ("agent", pa.string()),
+        ("seed", pa.int64()),
+        ("episode", pa.int32()),
+        ("metric", pa.string()),
+        ("value", pa.float64()),
+    ]
+)
+
+
+class Results:
+    """The results of one study: what is there of it, which may be less than all.
+
+    Agents are compared on the seeds that all of them have: those of which no run is done are left out.
+
+    Attributes:
+        seeds: the number of seeds that all agents have.
+        complete: whether every run of the study is there.
+        missing: worlds and agents of which no run is.
+    """
+
+    def __init__(self, store: Store, study: Study, index: Index | None = None) -> None:
+        self.store, self.study, self.name = store, study, study.name
+        self._index = store.index() if index is None else index
+        self._columns = _Columns(store, self._index)
+        self._means: dict[str, Vector] = {}
+        self._cells: dict[str, dict[str, Cell]] = {}
+        self._runs: dict[tuple[str, str], slice] = {}
+        self.missing: list[tuple[str, str]] = []
+        for cell in study.runs():
+            world, runs = cell.world.name, self._index.runs(cell.group)
+            if runs.start == runs.stop:
+                self.missing.append((world, cell.label))
+                continue
+            self._cells.setdefault(world, {})[cell.label] = cell
+            self._runs[world, cell.label] = runs
+        seeds = list(_distinct(self._index.seed[runs] for runs in self._runs.values()))
+        self._common: Indices = reduce(np.intersect1d, seeds) if seeds else np.empty(0, dtype=np.int64)
+        self.seeds = len(self._common)
+        self.complete = not self.missing and len(seeds) == 1 and self.seeds >= study.seeds
+
+    @property
+    def worlds(self) -> list[str]:
+        """World names, in the order of the study."""
+        return list(self._cells)
+
+    def agents(self, world: str) -> list[str]:
+        """Agent names, in the order of the study."""
+        return list(self._cells[world])
+
+    def cells(self, world: str) -> list[Cell]:
+        """What the agents of a world are, in the order of the study."""
+        return list(self._cells[world].values())
+
+    def metrics(self, world: str, agent: str) -> list[str]:
+        """The metrics measured: errors in prediction, steps and reward in control."""
+        names = self._columns.names(int(self._index.file[self._runs[world, agent].start]))
+        return [metric for metric in METRICS if metric in names]
+
+    def curves(self, world: str, agent: str, metric: str) -> Vector:
+        """(seeds, episodes), for the seeds that all agents of the study have.
+
+        From the episode on in which a run diverged it is as bad as can be: infinite, and −∞ in the case of a reward.
+        """
+        return self._rows(world, agent, metric, self._compared(world, agent))
+
+    def means(self, world: str, agent: str, metric: str) -> Vector:
+        """The mean of each seed's curve, (seeds,): steps per episode, or the area under an error curve."""
+        self._check(world, agent, metric)
+        if metric not in self._means:
+            self._means[metric] = self._mean_of_every_run(metric)
+        return self._means[metric][self._compared(world, agent)]
+
+    def diverged(self, world: str, agent: str) -> Indices:
+        """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
+        return self._index.diverged[self._compared(world, agent)]
+
+    def updates(self, world: str, agent: str) -> Vector:
+        """(seeds, episodes): value updates made up to the end of each episode."""
+        return self._columns.rows("updates", self._compared(world, agent)).astype(np.float64)
+
+    def seconds(self, world: str, agent: str) -> float:
+        """Mean processor seconds of a run."""
+        return float(self._index.seconds[self._compared(world, agent)].mean())
+
+    def value_updates(self, world: str, agent: str) -> float:
+        """Mean number of value updates of a run, learning and planning together."""
+        return float(self._index.updates[self._compared(world, agent)].sum(axis=1).mean())
+
+    def long_tables(self) -> Iterator[pa.Table]:
+        """The long table of the study in pieces: all runs that are done, by world, agent, metric, seed and episode."""
+        piece: list[tuple[str, str, str, Indices, Vector]] = []
+        rows = 0
+        for (world, agent), runs in self._runs.items():
+            for metric in self.metrics(world, agent):
+                values = self._rows(world, agent, metric, np.arange(runs.start, runs.stop))
+                piece.append((world, agent, metric, self._index.seed[runs], values))
+                rows += values.size
+            if rows > PIECE:
+                yield self._long_table(piece)
+                piece, rows = [], 0
+        if piece:
+            yield self._long_table(piece)
+
+    def _long_table(self, piece: list[tuple[str, str, str, Indices, Vector]]) -> pa.Table:
+        worlds, agents, metrics, seeds, values = zip(*piece, strict=True)
+        sizes, episodes = [each.size for each in values], [each.shape[1] for each in values]
+        columns = {
+            "study": _repeated([self.name], [sum(sizes)]),
+            "world": _repeated(worlds, sizes),
+            "agent": _repeated(agents, sizes),
+            "seed": np.concatenate([np.repeat(each, n) for each, n in zip(seeds, episodes, strict=True)]),
+            "episode": np.concatenate(
+                [np.tile(np.arange(n, dtype=np.int32), len(each)) for each, n in zip(seeds, episodes, strict=True)]
+            ),
+            "metric": _repeated(metrics, sizes),
+            "value": np.concatenate([each.ravel() for each in values]),
+        }
+        return pa.table(columns, schema=SCHEMA)
+
+    def _compared(self, world: str, agent: str) -> Indices:
+        """Where in the index the runs of an agent are whose seeds all agents have."""
+        runs = self._runs[world, agent]
+        return runs.start + np.searchsorted(self._index.seed[runs], self._common)
+
+    def _rows(self, world: str, agent: str, metric: str, runs: Indices) -> Vector:
+        """Some runs of an agent, (runs, episodes), without what is not to be trusted after it diverged."""
+        self._check(world, agent, metric)
+        values, diverged = self._columns.rows(metric, runs), self._index.diverged[runs]
+        if metric in ("steps", "reward") and diverged.any():
+            steps = values if metric == "steps" else self._columns.rows("steps", runs)
+            values = np.where(lost_episodes(steps, diverged), np.inf if metric == "steps" else -np.inf, values)
+        return values
+
+    def _mean_of_every_run(self, metric: str) -> Vector:
+        """The mean over episodes of every run of the study that has this metric; all files are read once."""
+        means = np.full(len(self._index.seed), np.nan)
+        mine = np.concatenate([np.arange(runs.start, runs.stop) for runs in self._runs.values()])
+        mine = mine[np.argsort(self._index.file[mine], kind="stable")]
+        for runs in np.split(mine, np.flatnonzero(np.diff(self._index.file[mine])) + 1):
+            file = int(self._index.file[runs[0]])
+            if metric in self._columns.names(file):
+                means[runs] = self._columns.matrix(file, metric)[self._index.row[runs]].mean(axis=1)
+        if metric in ("steps", "reward"):
+            means[self._index.diverged > 0] = np.inf if metric == "steps" else -np.inf
+        return means
+
+    def _check(self, world: str, agent: str, metric: str) -> None:
+        if metric not in self.metrics(world, agent):
+            kind = "prediction" if metric.startswith("rmsve") else "control"
+            raise InputError(f"{self.name}: {metric} is measured in {kind} worlds, and {world} is none; see its plots")
+
+
+class _Columns:
+    """Columns of files as matrices (runs, episodes); those used last are kept, up to `CACHE` bytes."""
+
+    def __init__(self, store: Store, index: Index) -> None:
+        self._store, self._index = store, index
+        self._kept: OrderedDict[tuple[int, str], Vector] = OrderedDict()
+        self._names: dict[int, list[str]] = {}
+        self._bytes = 0
+
+    def names(self, file: int) -> list[str]:
+        """What the columns of a file are called."""
+        if file not in self._names:
+            self._names[file] = self._store.columns(self._index.files[file])
+        return self._names[file]
+
+    def matrix(self, file: int, column: str) -> Vector:
+        """A column of a file, (runs, episodes)."""
+        key = file, column
+        if key not in self._kept:
+            table = self._store.read(self._index.files[file], [column, "episode"])
+            episodes = int(table["episode"][-1].as_py()) + 1
+            self._kept[key] = table[column].to_numpy().reshape(-1, episodes)
+            self._bytes += self._kept[key].nbytes
+            while len(self._kept) > 1 and self._bytes > CACHE:
+                self._bytes -= self._kept.popitem(last=False)[1].nbytes
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def rows(self, column: str, runs: Indices) -> Vector:
+        """A column of some runs, (runs, episodes), in their order."""
+        files = self._index.file[runs]
+        if (files == files[0]).all():  # as of most agents in a large sweep
+            return self.matrix(int(files[0]), column)[self._index.row[runs]]
+        parts = np.split(runs, np.flatnonzero(np.diff(files)) + 1)
+        found = [self.matrix(int(self._index.file[part[0]]), column)[self._index.row[part]] for part in parts]
+        return np.concatenate(found)
+
+
+def _distinct(arrays: Iterable[Indices]) -> Iterator[Indices]:
+    """Those that differ from the one before."""
+    last = None
+    for array in arrays:
+        if last is None or not np.array_equal(last, array):
+            yield array
+        last = array
+
+
+def _repeated(words: Any, counts: list[int]) -> pa.Array:
+    """A column in which each word is there so often."""
+    numbers = np.repeat(np.arange(len(words), dtype=np.int32), counts)
+    return pa.DictionaryArray.from_arrays(numbers, pa.array(list(words), pa.string())).cast(pa.string())

@@ -1,0 +1,270 @@
+"""The settings that a study tries: every combination of a grid's values, samples drawn from ranges, or both together.
+
+    [grid]
+    alpha_model = [1.0, 0.1]
+
+    [search]
+    samples = 30
+    alpha = { low = 0.01, high = 1.0, scale = "log" }
+    model = ["softmax", "counts"]
+
+Each setting is drawn from a stream of its own, which the seed and the setting's name begin: what is drawn for one does
+not depend on the others, and more samples begin with the same ones.
+"""
+
+import functools
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import GenericAlias
+from typing import Annotated, Any, Literal, get_args
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, model_validator
+
+from backcast.agents import agent
+from backcast.errors import InputError, nearest
+from backcast.kinds import KINDS
+from backcast.settings import CHECKS
+
+Point = tuple[tuple[str, Any], ...]
+
+RATES = ("alpha", "alpha_model", "alpha_plan", "epsilon")
+SAMPLES = 30
+EDGE = 0.05  # of a range: what lies so near an end of it lies at the edge
+DIGITS = 4  # of a number that is drawn: it becomes part of a label
+# kinds of agents that learn no model, or count without a step size
+NO_MODEL_RATE = (
+    "td", "q", "monte-carlo", "td-lambda", "q-lambda", "true-forward", "true-backward", "replay", "prioritized-replay",
+    "sweeping", "small-backups", "certainty-equivalence",
+)  # fmt: skip
+
+
+class Range(BaseModel):
+    """Numbers from low to high, each as likely as another, or on a logarithmic scale each order of magnitude."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    low: int | float
+    high: int | float
+    scale: Literal["linear", "log"] = "linear"
+
+    @model_validator(mode="after")
+    def _has_room(self) -> "Range":
+        if self.low >= self.high:
+            raise ValueError(f"low is {self.low:g} and high {self.high:g}; low must be below high")
+        if self.scale == "log" and self.low <= 0:
+            raise ValueError(f"low is {self.low:g}; on a logarithmic scale it must be above 0")
+        return self
+
+    def draw(self, chances: Iterable[float], whole: bool) -> list[float]:
+        """A number for each chance in [0, 1), of few digits, at the ends if that would lead out of the range."""
+        kind = int if whole else float
+        return [kind(min(max(_rounded(self._at(u, whole), whole), self.low), self.high)) for u in chances]
+
+    def place(self, value: float) -> float:
+        """Where a number lies on the scale: 0 at the low end, 1 at the high end."""
+        if self.scale == "log":
+            return float(np.log(value / self.low) / np.log(self.high / self.low))
+        return float((value - self.low) / (self.high - self.low))
+
+    def _at(self, chance: float, whole: bool) -> float:
+        end = self.high + 1 if whole else self.high  # the whole part of it is then each number as often
+        if self.scale == "log":
+            return float(self.low * (end / self.low) ** chance)
+        return self.low + chance * (end - self.low)
+
+
+def _rounded(number: float, whole: bool) -> float:
+    return float(f"{np.floor(number) if whole else number:.{DIGITS}g}")
+
+
+TAGS = ("range", "choices")
+
+
+def _tag(given: Any) -> str | None:
+    """Which of the two it is meant to be."""
+    return TAGS[0] if isinstance(given, (Mapping, Range)) else TAGS[1] if isinstance(given, (list, tuple)) else None
+
+
+_EXPECTED = "expected a list of choices, or a range such as { low = 0.01, high = 1.0, scale = 'log' }"
+Choices = Annotated[
+    Annotated[Range, Tag(TAGS[0])] | Annotated[list[Any], Tag(TAGS[1]), Field(min_length=1)],
+    Discriminator(_tag, custom_error_type="neither", custom_error_message=_EXPECTED),
+]
+
+
+class Search(BaseModel):
+    """How many samples are drawn, from which seed; every other key is a setting and says what it is drawn from."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Choices] = Field(init=False)
+
+    samples: int | None = Field(default=None, ge=1)
+    seed: int | None = Field(default=None, ge=0)
+
+    @property
+    def settings(self) -> dict[str, Range | list[Any]]:
+        """What each setting is drawn from."""
+        return dict(self.__pydantic_extra__)
+
+
+def checked_grid(grid: Mapping[str, list[Any]], types: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The values of a grid as the types of the settings have them; refused where a setting or a value is none."""
+    return {name: _checked_values(name, values, types) for name, values in grid.items()}
+
+
+def checked_search(search: Search, types: Mapping[str, Any]) -> Search:
+    """The same for what is drawn; both ends of a range must be allowed."""
+    found: dict[str, Any] = {}
+    for name, given in search.settings.items():
+        if isinstance(given, Range):
+            _refuse_unknown(name, types)
+            if not {int, float} & set(get_args(types[name])):
+                raise InputError(f"{name}: a range given, but it is no number; expected a list of choices")
+            _checked_values(name, [given.low, given.high], types)
+            found[name] = given
+        else:
+            found[name] = _checked_values(name, given, types)
+    return search.model_copy(update=found)
+
+
+def _checked_values(name: str, values: list[Any], types: Mapping[str, Any]) -> list[Any]:
+    _refuse_unknown(name, types)
+    if not values:
+        raise ValueError(f"{name} has no values")
+    try:
+        typed = _adapter(types[name]).validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"{name}: {json.dumps(first['input'], default=str)} given, {_lower(first['msg'])}") from None
+    for value in _telling(typed):
+        allowed(name, value)
+    return typed
+
+
+@functools.cache
+def _adapter(kind: Any) -> TypeAdapter[list[Any]]:
+    values: Any = GenericAlias(list, (kind,))
+    return TypeAdapter(values, config=ConfigDict(allow_inf_nan=False))
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def _refuse_unknown(name: str, types: Mapping[str, Any]) -> None:
+    if name not in types:
+        raise ValueError(f"{name!r} is no setting; expected some of {', '.join(types)}{nearest(name, types)}")
+
+
+def _telling(values: list[Any]) -> list[Any]:
+    """All of them, but of many numbers only the smallest and the largest: what is allowed are intervals."""
+    numbers = [value for value in values if isinstance(value, float)]
+    others = [value for value in values if not isinstance(value, float)]
+    return others + ([min(numbers), max(numbers)] if numbers else [])
+
+
+def allowed(name: str, value: Any) -> Any:
+    """The value of a setting as an agent has it; refused if no agent may have it."""
+    if name in CHECKS:
+        return CHECKS[name](name, value)
+    return getattr(agent("forward", **{name: value}), name)  # which may have any frame, and plan alone
+
+
+def is_number(value: Any) -> bool:
+    """Whether a setting's value is a number, rather than a switch, a word or a list."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def edge(name: str, value: float, tried: Iterable[Any], source: Any = None) -> str:
+    """What is to be said of a number at the edge of those tried, or of the range it was drawn from; else nothing.
+
+    Examples:
+        >>> edge("alpha", 0.1, [0.1, 0.5, 1.0])
+        'alpha = 0.1 is the smallest value tried: better ones may lie beyond'
+        >>> edge("alpha", 1.0, [0.1, 0.5, 1.0])
+        'alpha = 1 is the largest value tried, and the largest allowed'
+    """
+    numbers = [number for number in tried if is_number(number)]
+    for word, end, beyond in (("smallest", min(numbers), -np.inf), ("largest", max(numbers), np.inf)):
+        there, what = value == end, f"{name} = {value:g} is the {word} value tried"
+        if isinstance(source, Range):
+            end = type(value)(source.low if beyond < 0 else source.high)
+            there = abs(source.place(value) - source.place(end)) < EDGE
+            what = f"{name} = {value:g} lies near the end of its range, {end:g}"
+        if there:
+            limit = f", and {'that is ' if value != end else ''}the {word} allowed"
+            return what + (limit if _is_limit(name, end, beyond) else ": better ones may lie beyond")
+    return ""
+
+
+def _is_limit(name: str, value: float, beyond: float) -> bool:
+    """Whether the next number beyond is not allowed."""
+    following = value + np.sign(beyond) if isinstance(value, int) else np.nextafter(value, beyond)
+    try:
+        allowed(name, float(following))
+    except InputError:
+        return True
+    return False
+
+
+def takes(kind: str, only: str | None = None) -> list[str]:
+    """The settings of a kind of agent that make a difference to it, `only` in prediction or control if that is said."""
+    its = KINDS[kind]
+    common = {
+        "alpha": True,
+        "alpha_model": kind not in NO_MODEL_RATE,
+        "alpha_plan": its.plans,
+        "epsilon": (only or its.only) != "prediction",
+        "schedule": True,
+        "frame": its.frame is not None,
+        "learn": its.plans,
+    }
+    return [*(name for name, has in common.items() if has), *its.settings]
+
+
+@dataclass(frozen=True)
+class Space:
+    """What is tried of one agent.
+
+    Attributes:
+        grid: the values of which every combination is tried.
+        drawn: what samples are drawn from.
+        whole: which of those settings are whole numbers.
+        samples: how many, before those that are there twice are left out.
+        seed: of the draws.
+    """
+
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    drawn: Mapping[str, Range | list[Any]] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
+    samples: int = SAMPLES
+    seed: int = 0
+
+    @property
+    def sources(self) -> dict[str, Range | Sequence[Any]]:
+        """Where the values of each setting come from."""
+        return {**self.grid, **self.drawn}
+
+    def points(self) -> list[Point]:
+        """Every combination of the grid's values with every sample; one empty point if there is nothing to try."""
+        grid = itertools.product(*(_pairs(name, values) for name, values in self.grid.items()))
+        columns = [_pairs(name, self._draw(name)) for name in self.drawn]
+        samples: list[Point] = list(dict.fromkeys(zip(*columns, strict=True))) if columns else [()]
+        return [chosen + sample for chosen in grid for sample in samples]
+
+    def _draw(self, name: str) -> list[Any]:
+        """The values of a setting in each sample; they depend on the seed, the name and what it is drawn from alone."""
+        source = self.drawn[name]
+        stream = np.random.SeedSequence(self.seed, spawn_key=tuple(name.encode()))
+        chances = np.random.default_rng(stream).random(self.samples).tolist()
+        if isinstance(source, Range):
+            return source.draw(chances, name in self.whole)
+        return [source[int(chance * len(source))] for chance in chances]
+
+
+def _pairs(name: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
+    """A setting with each of its values, which can be hashed."""
+    return [(name, CHECKS[name](name, value) if name in CHECKS else value) for value in values]

@@ -1,0 +1,120 @@
+"""Units of work: some seeds of one agent in one world, and what comes of performing one."""
+
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from backcast.runs import Runs, run
+from backcast.studies.cells import Cell, digest
+from backcast.studies.spec import METRICS, Study
+from backcast.studies.worldspec import WorldSpec
+from backcast.worlds import World
+
+BLOCK = 20  # seeds per unit at most
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Some seeds of one agent in one world."""
+
+    cell: Cell
+    seeds: tuple[int, ...]
+
+    @property
+    def key(self) -> str:
+        """The hash of everything that determines its numbers."""
+        return digest({"group": self.cell.group, "seeds": self.seeds})
+
+    @property
+    def label(self) -> str:
+        """Which agent and which world."""
+        return f"{self.cell.label} in {self.cell.world.name}"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A unit that was performed: what is to be recorded of it, and its table of seeds × episodes rows."""
+
+    unit: Unit
+    record: dict[str, Any]
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A unit that could not be performed, and why."""
+
+    unit: Unit
+    error: str
+    details: str = ""
+
+
+Outcome = Finished | Failed
+
+
+def all_units(study: Study, seeds: int) -> Iterator[Unit]:
+    """Every unit of a study, done or not.
+
+    World by world and block by block, so that agents that share a world share the work of drawing it.
+    """
+    cells = study.runs()
+    for world in dict.fromkeys(cell.world for cell in cells):
+        there = [cell for cell in cells if cell.world == world]
+        for first in range(0, seeds, BLOCK):
+            block = tuple(range(first, min(first + BLOCK, seeds)))
+            yield from (Unit(cell, block) for cell in there)
+
+
+def perform(unit: Unit, threads: int | None = 0) -> Outcome:
+    """Run a unit in this process, by default in this thread; whatever it raises, but for Ctrl-C, is the outcome."""
+    started = time.perf_counter()
+    try:
+        cell = unit.cell
+        world = world_of(cell.world)
+        runs = run(world, cell.agent, cell.episodes, unit.seeds, workers=threads, updates=cell.updates)
+        return Finished(unit, _record(unit, runs, time.perf_counter() - started), _table(runs))
+    except Exception as error:
+        return Failed(unit, f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+@lru_cache(maxsize=8)
+def world_of(specification: WorldSpec) -> World:
+    """The world, made once."""
+    return specification.build()
+
+
+def _record(unit: Unit, runs: Runs, seconds: float) -> dict[str, Any]:
+    """What is known of a unit besides its table; lists have an entry for each seed."""
+    return {
+        **unit.cell.identity(),
+        "group": unit.cell.group,
+        "seeds": list(unit.seeds),
+        "label": unit.cell.label,
+        "world_name": runs.world,
+        "value_updates": {"learning": runs.updates.learning.tolist(), "planning": runs.updates.planning.tolist()},
+        "seconds": round(seconds, 4),
+        "run_seconds": [round(float(each), 6) for each in runs.seconds],
+        "diverged": runs.diverged.tolist(),
+        "steps": int(runs.steps.sum()),
+    }
+
+
+def _table(runs: Runs) -> pa.Table:
+    """Seed, episode, value updates and the metrics of a world, a row for each seed and episode."""
+    seeds, episodes = runs.steps.shape
+    columns: dict[str, Any] = {
+        "seed": np.repeat(np.asarray(runs.seeds, dtype=np.int64), episodes),
+        "episode": np.tile(np.arange(episodes, dtype=np.int32), seeds),
+        "updates": runs.updates.by_episode.ravel(),
+    }
+    for metric in METRICS:
+        values = getattr(runs, metric)
+        if values is not None and (runs.rmsve is not None) == metric.startswith("rmsve"):
+            columns[metric] = np.asarray(values, dtype=np.float64).ravel()
+    return pa.table(columns)

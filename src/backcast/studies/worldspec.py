@@ -1,0 +1,132 @@
+"""The worlds of a study, and what can be set about agents in them."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from backcast.errors import nearest
+from backcast.worlds import World, boyan, chain, from_gymnasium, maze, noisy_tv, random_walk
+
+Rate = float | tuple[float, ...]
+
+
+class Strict(BaseModel):
+    """A table of a study: it has no keys but its own, and does not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def __copy__(self) -> Self:
+        """A copy that forgets what was worked out once: `model_copy` may change what it follows from."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
+
+
+class Settings(Strict):
+    """What can be set about an agent besides its kind; None: as `backcast.agent` has it."""
+
+    alpha: Rate | None = None
+    alpha_model: Rate | None = None
+    alpha_plan: Rate | None = None
+    epsilon: Rate | None = None
+    schedule: Literal["linear", "constant"] | None = None
+    features: dict[str, Any] | str | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Only what was set."""
+        values = {name: getattr(self, name) for name in Settings.model_fields}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())  # features are a table, which has no hash of its own
+
+
+def _from_gymnasium(id: str, max_steps: int | None = None, **given: Any) -> World:
+    import gymnasium
+
+    return from_gymnasium(gymnasium.make(id, max_episode_steps=max_steps), **given)
+
+
+class WorldKind(NamedTuple):
+    """How a kind of world is made, from which keys besides `discount`, and what an agent does there.
+
+    None as the purpose: it is for the world itself to say.
+    """
+
+    make: Callable[..., World]
+    keys: tuple[str, ...]
+    purpose: Literal["prediction", "control"] | None
+
+
+WORLD_KINDS = {
+    "chain": WorldKind(chain, ("levels", "seed", "branches"), "prediction"),
+    "boyan": WorldKind(boyan, ("n",), "prediction"),
+    "random-walk": WorldKind(random_walk, ("n", "jump"), "prediction"),
+    "noisy-tv": WorldKind(noisy_tv, ("signals", "channels", "structure", "seed"), "prediction"),
+    "maze": WorldKind(maze, ("text", "slip", "reward_probability", "max_steps"), "control"),
+    "gymnasium": WorldKind(_from_gymnasium, ("id", "max_steps"), None),
+}
+
+
+class WorldSpec(Strict):
+    """A world of a study: its kind, one of `WORLD_KINDS`, and the arguments of the function that makes it."""
+
+    kind: str
+    levels: tuple[int, ...] | None = None
+    seed: int | None = None
+    branches: int | None = None
+    n: int | None = None
+    jump: int | None = None
+    signals: int | None = None
+    channels: int | None = None
+    structure: float | None = None
+    text: str | None = None
+    slip: float | None = None
+    reward_probability: float | None = None
+    id: str | None = None
+    discount: float | None = None
+    max_steps: int | None = None
+    episodes: int | None = Field(default=None, ge=1)
+    updates: int | None = Field(default=None, ge=1)
+    settings: Settings = Settings()
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str) -> str:
+        if kind not in WORLD_KINDS:
+            raise ValueError(f"expected one of {', '.join(WORLD_KINDS)}{nearest(kind, WORLD_KINDS)}")
+        return kind
+
+    @model_validator(mode="after")
+    def _keys_fit_the_kind(self) -> "WorldSpec":
+        allowed = WORLD_KINDS[self.kind].keys
+        for name in self.identity.keys() - {"kind", "discount", *allowed}:
+            raise ValueError(f"{name} does not belong to a {self.kind}; its keys are {', '.join(allowed)}")
+        if self.kind == "gymnasium" and self.id is None:
+            raise ValueError("a gymnasium world needs an id, such as 'FrozenLake-v1'")
+        return self
+
+    def build(self) -> World:
+        """The world; a random one without a seed is drawn anew for every seed of the study."""
+        kind = WORLD_KINDS[self.kind]
+        given = {name: value for name, value in self.identity.items() if name != "kind"}
+        drawn = {"seed": None} if "seed" in kind.keys else {}
+        return kind.make(**{**drawn, **given})
+
+    @functools.cached_property
+    def name(self) -> str:
+        """What the world calls itself."""
+        return self.build().name
+
+    @functools.cached_property
+    def purpose(self) -> str:
+        """Whether values are predicted there, or improved."""
+        return WORLD_KINDS[self.kind].purpose or ("prediction" if self.build().is_prediction else "control")
+
+    @functools.cached_property
+    def identity(self) -> dict[str, Any]:
+        """What determines the world itself."""
+        return self.model_dump(exclude={"episodes", "updates", "settings"}, exclude_none=True)

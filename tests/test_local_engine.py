@@ -1,0 +1,229 @@
+"""The local engine, the processes it starts, and what may happen to them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import backcast as bc
+from backcast.studies import check_study
+from backcast.studies.engines import supervised
+from backcast.studies.engines.local import LocalEngine
+from backcast.studies.engines.supervised import Child
+from backcast.studies.runner import run_study
+from backcast.studies.store import Store
+from backcast.studies.units import Failed, Finished, all_units
+from cluster import corridor, outcome, until
+
+STUDY = corridor(500, seeds=24)
+ENDLESS = corridor(3000, episodes=1_000_000)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    store = Store(folder / "out", create=True)
+    run_study(store, STUDY, engine=LocalEngine(1))
+    return outcome(store, STUDY, folder)
+
+
+def backcast(*arguments, **options):
+    command = [sys.executable, "-m", "backcast", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def children_of(process_id):
+    found = subprocess.run(["pgrep", "-P", str(process_id)], capture_output=True, text=True, check=False)
+    return [int(line) for line in found.stdout.split()]
+
+
+def is_alive(process_id):
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("engine", [LocalEngine(), LocalEngine(2, patience=0), LocalEngine(3, time_limit=60)])
+def test_threads_and_processes_give_the_same_bytes(engine, tmp_path, undisturbed):
+    store = Store(tmp_path / "out", create=True)
+    summary = run_study(store, STUDY, engine=engine)
+    assert (summary.runs, summary.failures) == (24, [])
+    assert outcome(store, STUDY, tmp_path) == undisturbed
+
+
+def test_small_work_starts_no_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(supervised, "_start", lambda: pytest.fail("a process was started"))
+    run_study(Store(tmp_path, create=True), corridor(3, seeds=40))
+
+
+def test_a_process_that_is_killed_in_the_midst_of_a_unit(tmp_path, undisturbed):
+    killed = []
+
+    def kill_one():
+        while not killed:
+            for child in until(lambda: children_of(os.getpid())):
+                os.kill(child, signal.SIGKILL)
+                killed.append(child)
+                break
+
+    store = Store(tmp_path / "out", create=True)
+    timer = threading.Timer(1.5, kill_one)  # by then both are at work
+    timer.start()
+    summary = run_study(store, STUDY, engine=LocalEngine(2, patience=0))
+    timer.join()
+    assert killed
+    assert (summary.runs, summary.failures) == (24, [])
+    assert outcome(store, STUDY, tmp_path) == undisturbed
+
+
+def faulty_worlds(folder, body):
+    """A module with a world that does something in processes of the engine, but not where it is only looked at."""
+    (folder / "faulty.py").write_text(
+        textwrap.dedent(f"""
+        import os, signal, sys, time
+        import gymnasium
+        from gymnasium.envs.toy_text import FrozenLakeEnv
+
+        class Faulty(FrozenLakeEnv):
+            def __init__(self, **given):
+                super().__init__(**given)
+                if "backcast.studies.engines.child" in str(sys.modules["__main__"].__spec__):
+                    {body}
+
+        gymnasium.register("Faulty-v0", entry_point=Faulty, max_episode_steps=20)
+        """)
+    )
+
+
+def study_with(bad_world):
+    given = {"name": "faults", "episodes": 3, "seeds": 2, "agents": [{"kind": "q"}]}
+    return check_study({**given, "worlds": [bad_world, {"kind": "maze", "text": "S.G"}]}, "test")
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "Died: the process that performed it ended with signal 11, 2 times"),
+        ("os._exit(7)", "Died: the process that performed it ended with exit code 7, 2 times"),
+        ("time.sleep(1000)", "TimeLimit: not finished after 10 s, the time limit of a unit"),
+        ("print('what a unit prints is no outcome'); raise ValueError('no')", "ValueError: no"),
+    ],
+)
+def test_whatever_a_unit_does_the_others_finish(body, error, tmp_path, monkeypatch):
+    faulty_worlds(tmp_path, body)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    study = study_with({"kind": "gymnasium", "id": "faulty:Faulty-v0"})
+    store = Store(tmp_path / "out", create=True)
+    summary = run_study(store, study, engine=LocalEngine(2, time_limit=10))
+    assert summary.runs == 2
+    assert {failed.error for failed in summary.failures} == {error}
+    assert sum(len(failed.unit.seeds) for failed in summary.failures) == 2
+    found = [json.loads(path.read_text()) for path in (tmp_path / "out" / "failures").iterdir()]
+    assert {each["error"] for each in found} == {error}
+
+
+def test_a_run_that_never_ends_is_ended_by_the_time_limit():
+    (unit,) = all_units(ENDLESS, 1)
+    child = Child()
+    try:
+        failed = child.perform(unit, 3.0)
+        assert isinstance(failed, Failed)
+        assert "TimeLimit" in failed.error
+        good = next(iter(all_units(corridor(3), 1)))
+        assert isinstance(child.perform(good, 60.0), Finished)
+    finally:
+        child.end()
+    assert "Stopped" in child.perform(good).error
+
+
+def test_an_agent_of_ones_own_is_run_where_it_is_known(tmp_path, monkeypatch):
+    from backcast.kinds import KINDS
+
+    def build(setup, agent):
+        return KINDS["q"].build(setup, agent)
+
+    monkeypatch.setitem(KINDS, "mine", replace(KINDS["q"], build=build))
+    study = corridor(3, agents=[{"kind": "mine"}])
+    assert run_study(Store(tmp_path, create=True), study, engine=LocalEngine(2, patience=0)).failures == []
+
+
+# the command
+
+
+RAISES = """
+    episodes = 6
+    seeds = 3
+    plots = ["steps-per-episode"]
+    [[worlds]]
+    kind = "maze"
+    text = "S.G"
+    [[agents]]
+    kind = "q"
+    [[agents]]
+    kind = "backward"
+    alpha = [0.5, 0.4, 0.3]
+"""
+
+
+def test_a_unit_that_raises_is_reported_and_the_others_finish(tmp_path):
+    (tmp_path / "raises.toml").write_text(textwrap.dedent(RAISES))
+    process = backcast("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out")
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "backward in custom-maze: InputError: alpha: a list of 3 given for 6 episodes" in errors
+    assert "Traceback (most recent call last)" in errors
+    assert '"alpha": [0.5, 0.4, 0.3]' in errors
+    assert '"seeds": [0, 1, 2]' in errors
+    assert "1 unit failed, " in errors
+    assert "report: " in output
+    assert "Not there yet: backward in custom-maze" in (tmp_path / "out" / "report.html").read_text()
+    (failure,) = (tmp_path / "out" / "failures").iterdir()
+    assert json.loads(failure.read_text())["details"][0].startswith("Traceback")
+    table = bc.load(tmp_path / "out")
+    assert set(table["agent"].to_pylist()) == {"q"}
+    assert len(table) == 3 * 6 * 2
+    (tmp_path / "raises.toml").write_text(textwrap.dedent(RAISES).replace("[0.5, 0.4, 0.3]", "0.5"))
+    process = backcast("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out", "--quiet")
+    assert process.communicate(timeout=120) == ("", "")
+    assert process.returncode == 0
+
+
+def test_everything_fails(tmp_path):
+    text = textwrap.dedent(RAISES).replace('[[agents]]\nkind = "q"\n', "")
+    (tmp_path / "raises.toml").write_text(text)
+    process = backcast("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out", "--json")
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    failed = [json.loads(line) for line in output.splitlines() if "error" in line]
+    assert failed[0]["seeds"] == [0, 1, 2]
+    assert "1 unit failed" in errors
+
+
+@pytest.fixture
+def long_study(tmp_path):
+    path = tmp_path / "long.toml"
+    text = 'episodes = 4\nseeds = 60\n[[worlds]]\nkind = "maze"\nmax_steps = 1000000000\ntext = "S{}G"\n'
+    path.write_text(text.format("." * 3000) + '[[agents]]\nkind = "q"\nepsilon = 1.0\n')
+    return path
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_stopped_it_leaves_no_process_behind(how, code, tmp_path, long_study):
+    process = backcast("sweep", long_study, "--out", tmp_path / "out", "--time-limit", 600, "--workers", 2)
+    children = until(lambda: len(found := children_of(process.pid)) == 2 and found)
+    time.sleep(1.0)  # in the midst of a unit
+    process.send_signal(how)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert how != signal.SIGINT or "the same command goes on from there" in errors
+    until(lambda: not any(map(is_alive, children)))

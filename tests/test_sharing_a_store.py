@@ -1,0 +1,181 @@
+"""Several commands on one directory, parts of a study, and a disk that fills up."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import backcast as bc
+from backcast.files import locked
+from backcast.running import read_shard
+from backcast.studies import results
+from backcast.studies.engines.local import LocalEngine
+from backcast.studies.results import Results
+from backcast.studies.runner import missing_units, run_study
+from backcast.studies.store import Store
+from cluster import corridor, outcome, until
+
+SPECIFICATION = """
+    name = "corridor"
+    episodes = 2
+    seeds = {seeds}
+    [[worlds]]
+    kind = "maze"
+    max_steps = 1000000000000000
+    text = "S{cells}G"
+    [[agents]]
+    kind = "q"
+    epsilon = 1.0
+    [[agents]]
+    kind = "backward"
+    epsilon = 1.0
+"""
+TWO = [{"kind": "q", "epsilon": 1.0}, {"kind": "backward", "epsilon": 1.0}]
+
+
+def written(tmp_path, cells, seeds):
+    """A study of random walks as a file, and as it is read."""
+    path = tmp_path / "corridor.toml"
+    path.write_text(textwrap.dedent(SPECIFICATION.format(cells="." * cells, seeds=seeds)))
+    return path, corridor(cells, seeds=seeds, agents=TWO)
+
+
+def start(*arguments, **options):
+    command = [sys.executable, "-m", "backcast", "sweep", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def calm(study, tmp_path):
+    """The table of an undisturbed run."""
+    store = Store(tmp_path / "calm", create=True)
+    run_study(store, study, engine=LocalEngine(patience=1e9))
+    return outcome(store, study, tmp_path)
+
+
+def test_two_commands_on_one_directory(tmp_path):
+    """One waits for the other and then finds everything done."""
+    path, study = written(tmp_path, 600, 60)
+    both = [start(path, "--out", tmp_path / "out") for _ in range(2)]
+    errors = [process.communicate(timeout=120)[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sum("another backcast is adding results" in each for each in errors) == 1
+    assert outcome(Store(tmp_path / "out"), study, tmp_path) == calm(study, tmp_path)
+
+
+def test_who_waits_takes_over_from_one_that_is_killed(tmp_path):
+    path, study = written(tmp_path, 1000, 60)
+    first = start(path, "--out", tmp_path / "out")
+    until(lambda: list((tmp_path / "out" / "units").glob("*.json")) if (tmp_path / "out").exists() else None)
+    second = start(path, "--out", tmp_path / "out")
+    while "another backcast" not in second.stderr.readline():
+        assert second.poll() is None
+    first.kill()
+    first.communicate()
+    assert second.wait(timeout=120) == 0
+    second.communicate()
+    assert outcome(Store(tmp_path / "out"), study, tmp_path) == calm(study, tmp_path)
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2)])
+def test_shards_are_the_whole(order, tmp_path):
+    study = corridor(20, seeds=75, agents=TWO)
+    store = Store(tmp_path / "out", create=True)
+    for number in order:
+        run_study(store, study, shard=(number, 3))
+        assert run_study(store, study, shard=(number, 3)).runs == 0
+    assert outcome(store, study, tmp_path) == calm(study, tmp_path)
+
+
+def test_a_shard_does_not_depend_on_what_is_done(tmp_path):
+    study = corridor(3, seeds=100, agents=TWO)
+    store = Store(tmp_path, create=True)
+    before = {unit.key for unit in missing_units(store, study, 100, (2, 4))}
+    assert len(before) == 3  # of ten units the second, the sixth and the tenth
+    run_study(store, study, shard=(1, 4))
+    run_study(store, study, shard=(3, 4))
+    assert {unit.key for unit in missing_units(store, study, 100, (2, 4))} == before
+    assert {unit.key for unit in missing_units(None, study, 100, (2, 4))} == before
+
+
+def test_shards_at_the_same_time_from_the_command_line(tmp_path):
+    path, study = written(tmp_path, 300, 80)
+    parts = [start(path, "--out", tmp_path / "out", "--shard", f"{i}/2") for i in (1, 2)]
+    for process in parts:
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0
+        assert "another backcast" not in errors
+        assert "report" not in output
+    assert outcome(Store(tmp_path / "out"), study, tmp_path) == calm(study, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/0", "-1/2", ""])
+def test_what_is_no_shard(text):
+    with pytest.raises(bc.InputError, match=r"--shard: .* expected I/N"):
+        read_shard(text)
+    assert read_shard(" 2/3 ") == (2, 3)
+
+
+def test_what_is_compared_are_seeds_that_all_agents_have(tmp_path):
+    """Units finish in any order: an interrupted study may have other seeds of one agent than of another."""
+    study = corridor(3, seeds=60, agents=TWO)
+    store = Store(tmp_path, create=True)
+    run_study(store, study, shard=(1, 4))  # the first and the fifth unit: seeds 0 … 19 and 40 … 59 of q
+    run_study(store, study, shard=(2, 4))  # the second and the sixth: the same of backward
+    run_study(store, study, shard=(4, 4))  # the fourth: seeds 20 … 39 of backward
+    result = Results(store, study)
+    assert (result.seeds, result.complete, result.missing) == (40, False, [])
+    whole = bc.run(study.worlds[0].build(), study.runs()[1].agent, 2, 60)
+    seen = result.curves("custom-maze", "backward", "steps")
+    assert (seen == whole.steps[[*range(20), *range(40, 60)]]).all()
+    assert (result.means("custom-maze", "backward", "steps") == seen.mean(axis=1)).all()
+    assert [each.name for each in results(tmp_path)] == ["corridor"]
+
+
+def test_a_lock_is_held_alone_or_shared(tmp_path):
+    waited = []
+    with locked(tmp_path / "a", lambda: waited.append(1), shared=True), locked(tmp_path / "a", waited.clear, True):
+        assert waited == []
+    held = "import sys, time\nfrom pathlib import Path\nfrom backcast.files import locked\n"
+    held += "with locked(Path(sys.argv[1]), lambda: None):\n    print('held', flush=True)\n    time.sleep(1)"
+    with subprocess.Popen([sys.executable, "-c", held, str(tmp_path / "a")], stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        began = time.monotonic()
+        with locked(tmp_path / "a", lambda: waited.append(1)):
+            assert waited == [1]
+            assert time.monotonic() - began > 0.5
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own with very little room."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk], check=False, capture_output=True)
+    if made.returncode != 0:
+        pytest.skip("mounting a file system is not allowed here")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_disk_that_fills_up(tmp_path, small_disk):
+    """It ends with a sentence; when there is room again the same command goes on, and nothing is lost or twice."""
+    path, study = written(tmp_path, 30, 1000)
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(120_000))
+    process = start(path, "--out", small_disk / "out", env=environment)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "No space left on device; what is finished is kept" in errors
+    kept = len(Store(small_disk / "out").index().seed)
+    assert kept < 2000
+    assert not list((small_disk / "out" / "units").glob("*.part"))
+    ballast.unlink()
+    subprocess.run(["mount", "-o", "remount,size=50m", small_disk], check=True)
+    process = start(path, "--out", small_disk / "out", "--quiet", env=environment)
+    assert process.communicate(timeout=120) == ("", "")
+    assert process.returncode == 0
+    assert outcome(Store(small_disk / "out"), study, tmp_path) == calm(study, tmp_path)
