@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from backcast.agents import Agent, agent
-from backcast.errors import InputError
+from backcast.errors import InputError, nearest
 from backcast.features import random_binary
 from backcast.kinds import KINDS, Setup
 from backcast.linear.twin import LinearTwin
 from backcast.runs import one_run, run
+from backcast.studies.overhead import overheads
 from backcast.twin import DenseTwin
 from backcast.worlds import World, chain, maze, random_walk
 
@@ -55,22 +56,30 @@ _EVERYTHING = [(kind, settings) for kind in KINDS for settings in [{}, *_VARIANT
 Row = dict[str, Any]
 
 
-def bench(anchors: Path | None = None, quick: bool = False) -> Iterator[Row]:
+def bench(anchors: Path | None = None, quick: bool = False, only: str | None = None) -> Iterator[Row]:
     """All measurements, one row each as it is finished; a row has a `section` and its figures.
 
     Args:
         anchors: a directory with dense_maze.c and dense_chain.c to compile and measure against.
-        quick: fewer repetitions, and no world of a million states.
+        quick: fewer repetitions, no world of a million states, no store of 100,000 units.
+        only: one section.
     """
     repeats = 2 if quick else 5
-    yield from kinds_on_the_papers_worlds(repeats)
-    yield from value_updates(repeats)
-    yield from linear(repeats)
-    if anchors is not None:
-        yield from against_c(anchors, repeats)
-    yield from growth(_GRIDS[:2] if quick else _GRIDS, repeats)
-    yield from cores(repeats)
-    yield from first_results()
+    sections: dict[str, Callable[[], Iterator[Row]]] = {
+        "kinds": lambda: kinds_on_the_papers_worlds(repeats),
+        "value updates": lambda: value_updates(repeats),
+        "linear": lambda: linear(repeats),
+        "dense C": lambda: iter(()) if anchors is None else against_c(anchors, repeats),
+        "growth": lambda: growth(_GRIDS[:2] if quick else _GRIDS, repeats),
+        "cores": lambda: cores(repeats),
+        "first results": first_results,
+        "engines": lambda: overheads(*((500, 2_000) if quick else (5_000, 100_000))),
+    }
+    if only is not None and only not in sections:
+        raise InputError(f"--only: {only!r} given, expected one of {', '.join(sections)}{nearest(only, sections)}")
+    for name, measure in sections.items():
+        if only in (None, name):
+            yield from measure()
 
 
 def kinds_on_the_papers_worlds(repeats: int) -> Iterator[Row]:

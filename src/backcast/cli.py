@@ -247,17 +247,20 @@ def bench(
         Path | None, typer.Option(help="Directory with dense_maze.c and dense_chain.c to compile and race.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions, no world of a million states.")] = False,
+    only: Annotated[str | None, typer.Option(help="One section, such as kinds, linear, cores or engines.")] = None,
 ) -> None:
     """Measure speed, next to slower ways to do the same, in this run.
 
     Example: backcast bench --quick
+
+    Example: backcast bench --only engines
 
     Example: backcast bench --anchors ../shared/anchors --json > bench.json
     """
     from backcast.bench import bench as measurements
 
     rows: list[dict[str, Any]] = []
-    for row in measurements(anchors, quick):
+    for row in measurements(anchors, quick, only):
         if not rows or row["section"] != rows[-1]["section"]:
             print(f"\n{row['section']}", file=sys.stderr if as_json else sys.stdout)
         print("  " + _in_words(row), file=sys.stderr if as_json else sys.stdout, flush=True)

@@ -181,7 +181,7 @@ def _engine(options: RunOptions, store: "Store") -> "Engine":
 
 def _read_options(given: Sequence[str]) -> dict[str, str]:
     for text in given:
-        if not re.fullmatch(r"[\w-]+=.+", text):
+        if not re.fullmatch(r"[\w-]+=.*", text):
             raise InputError(f"--slurm-option: {text!r} given, expected KEY=VALUE, such as account=lab")
     return dict(text.split("=", 1) for text in given)
 

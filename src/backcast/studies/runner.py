@@ -1,5 +1,6 @@
 """Running a study: which units are missing, having an engine perform them, and keeping what comes of it."""
 
+import contextlib
 import itertools
 import time
 from collections import Counter
@@ -111,12 +112,13 @@ def _perform(store: Store, units: Sequence[Unit], engine: Engine, watch: Callabl
     progress = Progress(sum(len(unit.seeds) for unit in units), running=engine.running)
     failures: list[Failed] = []
     watch(progress)
-    for performed in engine.perform(batches):
-        if not performed.stored:
-            store.put(performed)
-        for outcome in performed.outcomes:
-            batches.learn(outcome)
-        failures += [outcome for outcome in performed.outcomes if isinstance(outcome, Failed)]
-        progress.count(performed)
-        watch(progress)
+    with contextlib.closing(engine.perform(batches)) as performing:  # whatever happens, it cleans up at once
+        for performed in performing:
+            if not performed.stored:
+                store.put(performed)
+            for outcome in performed.outcomes:
+                batches.learn(outcome)
+            failures += [outcome for outcome in performed.outcomes if isinstance(outcome, Failed)]
+            progress.count(performed)
+            watch(progress)
     return Summary(progress.done, failures)

@@ -1,6 +1,6 @@
 """The engine for one machine: in this process while there is little to do, then in one process for each core."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from backcast.runs import usual_threads
@@ -30,7 +30,7 @@ class LocalEngine:
         self._time_limit, self._patience = time_limit, patience
         self._doing: dict[str, str] = {}
 
-    def perform(self, batches: Batches) -> Iterator[Performed]:
+    def perform(self, batches: Batches) -> Generator[Performed, None, None]:
         """In this process, and after a while in others."""
         spent, met = 0.0, set()
         patience = 0.0 if self._time_limit is not None else self._patience if self._workers > 1 else float("inf")

@@ -11,7 +11,7 @@ import json
 import math
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ class SlurmEngine:
         """The state of each job."""
         return {f"job {job}": state for job, state in self._states.items()}
 
-    def perform(self, batches: Batches) -> Iterator[Performed]:
+    def perform(self, batches: Batches) -> Generator[Performed, None, None]:
         """Submit all units, and again those that jobs which died leave behind."""
         units = [unit for batch in batches for unit in batch.units]
         for unit in units:
