@@ -1,6 +1,8 @@
 """What the documentation shows is run, and prints what it says."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -46,3 +48,27 @@ def test_every_kind_and_setting_is_described():
     assert all(kind.summary.endswith(".") and kind.reference for kind in own.values())
     assert [name for name in own if f"`{name}`" not in page and name not in ("td", "q")] == []
     assert [name for name in CHECKS if f"`{name}" not in page] == []
+
+
+def test_the_kubernetes_example_starts_commands_that_exist(tmp_path):
+    yaml = pytest.importorskip("yaml")
+    text = (ROOT / "examples" / "kubernetes" / "backcast.yaml").read_text()
+    parts = {(part["kind"], part["metadata"]["name"]): part for part in yaml.safe_load_all(text)}
+    (port,) = parts["Service", "backcast-scheduler"]["spec"]["ports"]
+    address = f"tcp://backcast-scheduler:{port['port']}"
+    for what in ("scheduler", "worker"):
+        (container,) = parts["Deployment", f"backcast-{what}"]["spec"]["template"]["spec"]["containers"]
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--help"]
+        known = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert container["command"][:2] == ["dask", what]
+        assert all(word in known for word in container["command"] if word.startswith("--"))
+        assert what == "scheduler" or address in container["command"]
+    (sweep,) = parts["Job", "backcast-sweep"]["spec"]["template"]["spec"]["containers"]
+    assert address in sweep["args"]
+    given = [
+        str(ROOT / "examples" / "my-study.toml") if word.startswith("/study") else word for word in sweep["command"]
+    ]
+    given = [str(tmp_path / "out") if word == "/results" else word for word in given[1:]]
+    command = [sys.executable, "-m", "backcast", *given, *sweep["args"], "--dry-run"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "80 runs, of which 80 are to be made" in result.stdout, result.stderr

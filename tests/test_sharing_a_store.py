@@ -179,3 +179,13 @@ def test_a_disk_that_fills_up(tmp_path, small_disk):
     assert process.communicate(timeout=120) == ("", "")
     assert process.returncode == 0
     assert outcome(Store(small_disk / "out"), study, tmp_path) == calm(study, tmp_path)
+
+
+def test_parts_that_were_made_apart_are_copied_together(tmp_path):
+    """As docs/scaling.md says."""
+    study = corridor(20, seeds=75, agents=TWO)
+    for number in (1, 2):
+        run_study(Store(tmp_path / f"part-{number}", create=True), study, shard=(number, 2))
+    script = "mkdir -p whole && cp -r part-1/units part-1/studies whole/ && cp -n part-2/units/* whole/units/"
+    subprocess.run(script, shell=True, check=True, cwd=tmp_path)
+    assert outcome(Store(tmp_path / "whole"), study, tmp_path) == calm(study, tmp_path)

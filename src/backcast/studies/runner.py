@@ -80,10 +80,13 @@ def missing_units(store: Store | None, study: Study, seeds: int, shard: Shard | 
     units = all_units(study, seeds)
     if shard is not None:
         units = itertools.islice(units, shard[0] - 1, None, shard[1])
+    done: dict[str, set[int]] = {}
     missing = []
     for unit in units:
-        done = set(index.seed[index.runs(unit.cell.group)].tolist())
-        left = tuple(seed for seed in unit.seeds if seed not in done)
+        group = unit.cell.group
+        if group not in done:
+            done[group] = set(index.seed[index.runs(group)].tolist())
+        left = tuple(seed for seed in unit.seeds if seed not in done[group])
         if left:
             missing.append(Unit(unit.cell, left))
     return missing
