@@ -86,6 +86,14 @@ def test_a_batch_is_bounded_and_of_one_world():
     assert len(next(long).units) == 2  # a million rows each
 
 
+def test_compiling_is_no_part_of_what_a_run_costs():
+    """The first unit took ten seconds, but its 20 runs only 0.2 s."""
+    batches = Batches(units(10_000, agents=["q"]))
+    first = next(batches).units[0]
+    batches.learn(Finished(first, {"seconds": 10.0, "run_seconds": [0.0095] * 20, "steps": 1}, None))
+    assert len(next(batches).units) == 15
+
+
 def test_a_failure_says_nothing_about_costs():
     batches = Batches(units(40))
     batches.learn(Failed(next(batches).units[0], "no"))

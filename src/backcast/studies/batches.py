@@ -1,5 +1,6 @@
 """Batches: units put together, or cut up, so that performing a batch takes a few seconds."""
 
+import math
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -49,27 +50,28 @@ class Batches(Iterator[Batch]):
     def __next__(self) -> Batch:
         if not self._left:
             raise StopIteration
-        first = self._take(self._left[0], self._wanted_seconds())
-        chosen, seconds, rows = [first], self._seconds(first), _rows(first)
-        while self._left and seconds is not None and len(chosen) < MOST_UNITS:
-            candidate = self._left[0]
-            more = self._seconds(candidate)
-            rows += _rows(candidate)
-            if candidate.cell.world != first.cell.world or more is None or rows > MOST_ROWS:
+        wanted, seconds, rows = self._wanted_seconds(), 0.0, 0
+        chosen: list[Unit] = []
+        while self._left and len(chosen) < MOST_UNITS:
+            unit = self._cut(self._left[0], wanted)
+            cost, rows = self._seconds(unit), rows + unit.cell.episodes * len(unit.seeds)
+            fits = seconds + cost <= wanted and rows <= MOST_ROWS
+            if chosen and not (fits and unit.cell.world == chosen[0].cell.world):
                 break
-            if seconds + more > self._wanted_seconds():
-                break
-            seconds += more
-            chosen.append(self._take(candidate, self._wanted_seconds()))
-        self._runs_left -= sum(len(unit.seeds) for unit in chosen)
+            self._take(unit)
+            chosen.append(unit)
+            seconds += cost
         return Batch(tuple(chosen))
 
     def learn(self, outcome: Outcome) -> None:
         """Take note of what a unit cost; the later ones count for more."""
         if isinstance(outcome, Finished):
             kind, record = _kind(outcome.unit), outcome.record
-            seconds = max(record["seconds"], sum(record["run_seconds"])) / len(outcome.unit.seeds)
-            self._costs[kind] = (self._costs.get(kind, seconds) + seconds) / 2
+            seconds = sum(record["run_seconds"])
+            if kind in self._costs:  # of the first, the rest is mostly compiling
+                seconds = max(seconds, record["seconds"])
+            each = seconds / len(outcome.unit.seeds)
+            self._costs[kind] = (self._costs.get(kind, each) + each) / 2
 
     def _wanted_seconds(self) -> float:
         """A few seconds, or half of each worker's share in what is left if that is less."""
@@ -78,27 +80,23 @@ class Batches(Iterator[Batch]):
         run = sum(self._costs.values()) / len(self._costs)
         return min(SECONDS, run * self._runs_left / (2 * self.workers))
 
-    def _seconds(self, unit: Unit) -> float | None:
-        """What a unit will take, if that is known."""
-        run = self._costs.get(_kind(unit))
-        return None if run is None else run * len(unit.seeds)
+    def _seconds(self, unit: Unit) -> float:
+        """What a unit will take; infinitely long while that is not known."""
+        return self._costs.get(_kind(unit), math.inf) * len(unit.seeds)
 
-    def _take(self, unit: Unit, seconds: float) -> Unit:
-        """The next unit, or as much of it as fits into so many seconds; the rest stays where it was."""
-        self._left.popleft()
-        if not self.cutting:
-            return unit
-        run = self._costs.get(_kind(unit))
-        count = 1 if run is None else max(1, min(len(unit.seeds), int(seconds / max(run, 1e-9))))
-        if count < len(unit.seeds):
-            self._left.appendleft(Unit(unit.cell, unit.seeds[count:]))
-        return Unit(unit.cell, unit.seeds[:count])
+    def _cut(self, unit: Unit, seconds: float) -> Unit:
+        """As much of a unit as fits into so many seconds, at least one run; all of it if it may not be cut."""
+        fitting = int(seconds / max(self._costs.get(_kind(unit), math.inf), 1e-9))
+        return Unit(unit.cell, unit.seeds[: max(1, fitting)]) if self.cutting else unit
+
+    def _take(self, unit: Unit) -> None:
+        """Take a unit, or the beginning of one, from what is left."""
+        whole = self._left.popleft()
+        if len(unit.seeds) < len(whole.seeds):
+            self._left.appendleft(Unit(whole.cell, whole.seeds[len(unit.seeds) :]))
+        self._runs_left -= len(unit.seeds)
 
 
 def _kind(unit: Unit) -> tuple[WorldSpec, int]:
     """What has much to do with the time that a run takes: the world and the agent, whatever its settings."""
     return unit.cell.world, unit.cell.place
-
-
-def _rows(unit: Unit) -> int:
-    return unit.cell.episodes * len(unit.seeds)
