@@ -7,12 +7,14 @@ seed belongs together.
 from math import inf, sqrt
 
 import numpy as np
+from scipy.special import ndtri
 
 from backcast.arrays import Vector
 
 RESAMPLES = 10_000
 TAIL = 0.025  # of the resampled differences lies below the 95 % interval
 SURE = sqrt((1 - TAIL) / TAIL)  # standard deviations above 0 at which Cantelli's inequality leaves TAIL below it
+MANY = 1000  # seeds
 _NUMBERS_AT_ONCE = 2**24
 
 
@@ -47,7 +49,8 @@ def not_distinguishable(costs: Vector, chosen: int) -> int:
 
     Those of which the 95 % bootstrap interval of the mean paired difference begins at or below 0: all rows meet the
     same resampled seeds, but for those so much worse that the bootstrap could not find otherwise. Rows that diverged
-    are told from one that did not; with one seed, no others are.
+    are told from one that did not; with one seed, no others are. Of many seeds the mean is as good as normal, and its
+    interval is taken to be.
     """
     if not np.isfinite(costs[chosen]).all():
         return len(costs) - 1
@@ -56,7 +59,10 @@ def not_distinguishable(costs: Vector, chosen: int) -> int:
     n = costs.shape[1]
     if n == 1:
         return len(differences)
-    doubtful = differences[differences.mean(axis=1) <= SURE * differences.std(axis=1) / sqrt(n)]
+    means, errors = differences.mean(axis=1), differences.std(axis=1) / sqrt(n)
+    if n > MANY:
+        return int((means <= -ndtri(TAIL) * errors).sum())
+    doubtful = differences[means <= SURE * errors]
     drawn = np.random.default_rng(0).integers(n, size=(RESAMPLES, n)) + n * np.arange(RESAMPLES)[:, None]
     times = np.bincount(drawn.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n).astype(np.float64)
     at_once = _NUMBERS_AT_ONCE // RESAMPLES

@@ -25,6 +25,7 @@ from backcast.errors import InputError
 Statistic = Callable[..., Any]  # reduces the axis given as `axis=`: np.mean, np.median, iqm, …
 Runs = Sequence[ArrayLike] | Vector  # one array per run
 
+_RESAMPLES, _DRAWS = (1_000, 10_000), 200_000_000  # so many, and no more than so many draws in all if they can be
 _NUMBERS_AT_ONCE = 2**20  # that many resampled values are in memory at a time
 
 
@@ -99,7 +100,7 @@ def iqm(values: ArrayLike, axis: int = 0) -> Vector:
 
 
 def bootstrap(
-    values: ArrayLike, statistic: Statistic = np.mean, *, seed: int, level: float = 0.95, resamples: int = 10_000
+    values: ArrayLike, statistic: Statistic = np.mean, *, seed: int, level: float = 0.95, resamples: int | None = None
 ) -> Interval:
     """The percentile bootstrap interval of a statistic.
 
@@ -110,13 +111,13 @@ def bootstrap(
         statistic: reduces the axis given as `axis=`: `np.mean`, `np.median`, `iqm`, …
         seed: of the resampling.
         level: how much of the resampled statistics the interval holds, in (0, 1).
-        resamples: how many there are.
+        resamples: how many there are; by default 10,000, of more than 20,000 seeds fewer, but never below 1,000.
     """
     return _stratified([_numbers("values", values, or_infinite=True)], statistic, seed, level, resamples)
 
 
 def stratified_bootstrap(
-    groups: Runs, statistic: Statistic = np.mean, *, seed: int, level: float = 0.95, resamples: int = 10_000
+    groups: Runs, statistic: Statistic = np.mean, *, seed: int, level: float = 0.95, resamples: int | None = None
 ) -> Interval:
     """The interval of the statistic's mean over strata (n_g,), worlds say; else as `bootstrap`.
 
@@ -136,7 +137,7 @@ def paired_difference(
     *,
     seed: int,
     level: float = 0.95,
-    resamples: int = 10_000,
+    resamples: int | None = None,
 ) -> Interval:
     """The interval of a − b, both (n,) from the same seeds in the same order; else as `bootstrap`."""
     x, y = _paired("a", a, "b", b)
@@ -151,7 +152,7 @@ def probability_of_improvement(
     paired: bool = True,
     seed: int,
     level: float = 0.95,
-    resamples: int = 10_000,
+    resamples: int | None = None,
 ) -> Interval:
     """The chance that a run of a is better than one of b, P(a better) + ½ P(a = b); no difference is ½, not 0.
 
@@ -170,7 +171,7 @@ def probability_of_improvement(
     smaller, larger = (x, y) if better == "lower" else (y, x)
     if paired:
         return _stratified([(smaller < larger) + (smaller == larger) / 2], np.mean, seed, level, resamples)
-    rng, chances = _begin(seed, level, resamples)
+    rng, chances = _begin(seed, level, resamples, x.size + y.size)
     rngs = rng.spawn(2)
     for part in _parts(chances.size, x.size + y.size):
         chances[part] = _chance_below(_resampled(smaller, part, rngs[0]), _resampled(larger, part, rngs[1]))
@@ -284,9 +285,9 @@ def normalised(values: Mapping[str, float]) -> dict[str, float]:
     return dict(zip(values, scaled.tolist(), strict=True))
 
 
-def _stratified(strata: list[Vector], statistic: Statistic, seed: int, level: float, resamples: int) -> Interval:
+def _stratified(strata: list[Vector], statistic: Statistic, seed: int, level: float, resamples: int | None) -> Interval:
     """The interval of the mean over strata of a statistic."""
-    rng, sums = _begin(seed, level, resamples)
+    rng, sums = _begin(seed, level, resamples, sum(x.size for x in strata))
     for x in strata:
         for part in _parts(sums.size, x.size):
             sums[part] += statistic(_resampled(x, part, rng), axis=1)
@@ -294,9 +295,11 @@ def _stratified(strata: list[Vector], statistic: Statistic, seed: int, level: fl
     return _interval(estimate, sums / len(strata), strata, level)
 
 
-def _begin(seed: int, level: float, resamples: int) -> tuple[np.random.Generator, Vector]:
-    """The generator, and a zero for each resample."""
+def _begin(seed: int, level: float, resamples: int | None, n: int) -> tuple[np.random.Generator, Vector]:
+    """The generator, and a zero for each resample of n values."""
     _check_level(level)
+    if resamples is None:
+        resamples = int(np.clip(_DRAWS // n, *_RESAMPLES))
     return np.random.default_rng(as_whole("seed", seed, 0)), np.zeros(as_whole("resamples", resamples, 1))
 
 
