@@ -230,7 +230,7 @@ def test_minus_infinity_is_no_error_of_a_run(call):
 class Planners:
     """Forward planning diverges at 1:100; else every direction is ahead where the paper says, in 20 seeds."""
 
-    name, seeds = "fan-ratios", 20
+    name, seeds, missing = "fan-ratios", 20, ()
 
     def means(self, world, agent, metric):
         before, after = (int(size) for size in world.split("-")[1:])

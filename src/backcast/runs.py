@@ -121,7 +121,7 @@ def run(
         seeds: a number n for the seeds 0 … n − 1, or the seeds.
         max_steps: where an episode is truncated (its last step still bootstraps); by default the world's limit.
         workers: threads; by default one more than there are cores, for while one waits for the interpreter its core
-            would be idle. 0: none but the calling one, which Ctrl-C then interrupts only between runs.
+            would be idle.
         updates: a run is over after the episode in which it has made so many value updates, to compare agents at equal
             computation; its last episode is then repeated up to the number of episodes.
 
@@ -137,16 +137,28 @@ def run(
     if not isinstance(world, World):
         raise InputError(f"world: {type(world).__name__} given, expected one from backcast.worlds")
     check_agent(agent)
-    chosen = check_seeds(seeds)
+    threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
+    return run_in_threads(world, agent, episodes, check_seeds(seeds), max_steps, threads, updates)
+
+
+def run_in_threads(
+    world: World,
+    agent: Agent,
+    episodes: int,
+    seeds: Sequence[int],
+    max_steps: int | None,
+    threads: int,
+    updates: int | None,
+) -> Runs:
+    """As `run`; without any threads it is done in the calling one, which Ctrl-C interrupts only between runs."""
     schedule = agent.rates(as_whole("episodes", episodes, 1))
-    limit = check_limit(world.draw(chosen[0]), max_steps)
-    threads = usual_threads() if workers is None else as_whole("workers", workers, 0)
+    limit = check_limit(world.draw(seeds[0]), max_steps)
     budget = FOREVER if updates is None else as_whole("updates", updates, 1)
     stop = np.zeros(1, dtype=np.uint8)
     if threads:
-        one_run(world, agent, chosen[0], schedule[:0], limit, stop)  # compile before there are threads
-    results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop, budget), chosen, threads, stop)
-    return collect(world.name, agent, chosen, results)
+        one_run(world, agent, seeds[0], schedule[:0], limit, stop)  # compile before there are threads
+    results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop, budget), seeds, threads, stop)
+    return collect(world.name, agent, seeds, results)
 
 
 def usual_threads() -> int:

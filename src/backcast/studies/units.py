@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from backcast.runs import Runs, run
+from backcast.runs import Runs, run_in_threads
 from backcast.studies.cells import Cell, digest
 from backcast.studies.spec import METRICS, Study
 from backcast.studies.worldspec import WorldSpec
@@ -71,13 +71,13 @@ def all_units(study: Study, seeds: int) -> Iterator[Unit]:
             yield from (Unit(cell, block) for cell in there)
 
 
-def perform(unit: Unit, threads: int | None = 0) -> Outcome:
+def perform(unit: Unit, threads: int = 0) -> Outcome:
     """Run a unit in this process, by default in this thread; whatever it raises, but for Ctrl-C, is the outcome."""
     started = time.perf_counter()
     try:
         cell = unit.cell
         world = world_of(cell.world)
-        runs = run(world, cell.agent, cell.episodes, unit.seeds, workers=threads, updates=cell.updates)
+        runs = run_in_threads(world, cell.agent, cell.episodes, unit.seeds, None, threads, cell.updates)
         return Finished(unit, _record(unit, runs, time.perf_counter() - started), _table(runs))
     except Exception as error:
         return Failed(unit, f"{type(error).__name__}: {error}", traceback.format_exc())

@@ -25,7 +25,7 @@ class LocalEngine:
     """
 
     def __init__(self, workers: int | None = None, time_limit: float | None = None, patience: float = PATIENCE) -> None:
-        self._threads = workers
+        self._threads = usual_threads() if workers is None else workers
         self._workers = _cores() if workers is None else workers
         self._time_limit, self._patience = time_limit, patience
         self._doing: dict[str, str] = {}
