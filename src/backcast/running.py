@@ -119,21 +119,19 @@ def tell_plan(studies: Sequence["Study"], options: RunOptions) -> None:
     """Say what would be run."""
     from backcast.studies.runner import missing_units
     from backcast.studies.store import Store
-    from backcast.studies.units import all_units
 
     store = Store(options.out) if (options.out / "units").is_dir() else None
     for study in studies:
         seeds, shard = options.seeds or study.seeds, read_shard(options.shard)
-        cells = study.runs()
-        total = sum(len(unit.seeds) for unit in all_units(study, seeds))
+        cells = len(study.runs())
         left = sum(len(unit.seeds) for unit in missing_units(store, study, seeds, shard))
-        plan = {"study": study.name, "worlds": len(study.worlds), "agents": len(cells), "seeds": seeds}
+        plan = {"study": study.name, "combinations": cells, "seeds": seeds, "runs": cells * seeds, "missing": left}
         if options.as_json:
-            print(json.dumps({**plan, "runs": total, "missing": left}))
+            print(json.dumps(plan))
         else:
             part = f" in shard {options.shard}" if shard else ""
-            words = f"{len(cells):,} agents in {len(study.worlds)} worlds, {seeds:,} seeds: {total:,} runs"
-            print(f"{study.name}: {words}, of which {left:,}{part} are to be made")
+            words = f"{_count(cells, 'combination')} of world, agent and settings, {_count(seeds, 'seed')}"
+            print(f"{study.name}: {words}: {_count(cells * seeds, 'run')}, of which {left:,}{part} are to be made")
 
 
 def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:
@@ -146,9 +144,10 @@ def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:
         settings = {**failed.unit.cell.identity(), "seeds": failed.unit.seeds}
         print(f"\n{failed.unit.label}: {failed.error}\n{failed.details}", file=sys.stderr)
         print(f"settings: {json.dumps(settings)}", file=sys.stderr)
-    count = "1 unit" if len(failures) == 1 else f"{len(failures)} units"
     where = options.out / "failures"
-    _tell(f"{count} failed, {where} says why; the others are kept, and the same command tries again what failed")
+    _tell(
+        f"{_count(len(failures), 'unit')} failed, {where} says why; the others are kept, and the same command tries again what failed"
+    )
 
 
 def _engine(options: RunOptions, store: "Store") -> "Engine":
@@ -201,6 +200,10 @@ def print_divergences(found: Sequence["Results"], as_json: bool) -> None:
         return
     more = [f"and {len(lines) - DIVERGED:,} more agents diverged"] if len(lines) > DIVERGED else []
     print(*lines[:DIVERGED], *more, sep="\n", end="\n" if lines else "", file=sys.stderr)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _tell_waiting(options: RunOptions) -> None:
