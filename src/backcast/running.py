@@ -144,10 +144,8 @@ def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:
         settings = {**failed.unit.cell.identity(), "seeds": failed.unit.seeds}
         print(f"\n{failed.unit.label}: {failed.error}\n{failed.details}", file=sys.stderr)
         print(f"settings: {json.dumps(settings)}", file=sys.stderr)
-    where = options.out / "failures"
-    _tell(
-        f"{_count(len(failures), 'unit')} failed, {where} says why; the others are kept, and the same command tries again what failed"
-    )
+    count, where = _count(len(failures), "unit"), options.out / "failures"
+    _tell(f"{count} failed, {where} says why; the others are kept, and the same command tries again what failed")
 
 
 def _engine(options: RunOptions, store: "Store") -> "Engine":
