@@ -94,10 +94,13 @@ def test_compiling_is_no_part_of_what_a_run_costs():
     assert len(next(batches).units) == 15
 
 
-def test_a_failure_says_nothing_about_costs():
-    batches = Batches(units(40))
+def test_what_fails_is_not_cut_up_again():
+    """Else an agent that always hangs would cost the time limit with every seed."""
+    batches = Batches(units(60, agents=["q"]))
+    batches.cutting = True
     batches.learn(Failed(next(batches).units[0], "no"))
-    assert len(next(batches).units) == 1
+    assert [len(unit.seeds) for unit in next(batches).units] == [19]
+    assert [len(unit.seeds) for unit in next(batches).units] == [20]
 
 
 @given(

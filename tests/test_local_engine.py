@@ -120,6 +120,7 @@ def study_with(bad_world):
 )
 def test_whatever_a_unit_does_the_others_finish(body, error, tmp_path, monkeypatch):
     faulty_worlds(tmp_path, body)
+    monkeypatch.setattr(supervised, "COMPILING", 2.0)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
     study = study_with({"kind": "gymnasium", "id": "faulty:Faulty-v0"})
@@ -144,6 +145,17 @@ def test_a_run_that_never_ends_is_ended_by_the_time_limit():
     finally:
         child.end()
     assert "Stopped" in child.perform(good).error
+
+
+def test_compiling_does_not_count(tmp_path, monkeypatch):
+    """What is compiled in an empty cache takes seconds; the time limit is for what is then run."""
+    monkeypatch.setenv("BACKCAST_CACHE_DIR", str(tmp_path))
+    child = Child()
+    try:
+        (unit,) = all_units(corridor(3, agents=[{"kind": "forward"}], seeds=1), 1)
+        assert isinstance(child.perform(unit, 0.5), Finished)
+    finally:
+        child.end()
 
 
 def test_an_agent_of_ones_own_is_run_where_it_is_known(tmp_path, monkeypatch):
@@ -206,6 +218,7 @@ def test_everything_fails(tmp_path):
     assert process.returncode == 1
     failed = [json.loads(line) for line in output.splitlines() if "error" in line]
     assert failed[0]["seeds"] == [0, 1, 2]
+    assert "report" not in output
     assert "1 unit failed" in errors
 
 
@@ -217,13 +230,17 @@ def long_study(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
-def test_stopped_it_leaves_no_process_behind(how, code, tmp_path, long_study):
-    process = backcast("sweep", long_study, "--out", tmp_path / "out", "--time-limit", 600, "--workers", 2)
+@pytest.mark.parametrize("midst", [0.0, 2.0])  # while its processes start, and of a unit
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_stopped_it_leaves_nothing_behind(how, code, midst, tmp_path, long_study):
+    process = backcast(
+        *("sweep", long_study, "--out", tmp_path / "out", "--time-limit", 600, "--workers", 2), start_new_session=True
+    )
     children = until(lambda: len(found := children_of(process.pid)) == 2 and found)
-    time.sleep(1.0)  # in the midst of a unit
-    process.send_signal(how)
+    time.sleep(midst)
+    os.killpg(process.pid, how)  # as a terminal does it
     _, errors = process.communicate(timeout=20)
     assert process.returncode == code
-    assert how != signal.SIGINT or "the same command goes on from there" in errors
+    assert "Traceback" not in errors
+    assert how == signal.SIGKILL or "the same command goes on from there" in errors
     until(lambda: not any(map(is_alive, children)))

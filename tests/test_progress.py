@@ -30,7 +30,7 @@ def halfway():
 def test_done_failed_running_rate_and_time_left():
     progress = halfway()
     assert (progress.done, progress.failed, progress.steps) == (20, 20, 10_000_000)
-    assert display.in_words(progress) == "20 of 50 runs, 20 failed, 1 running, 1 runs/s, 0.5 million steps/s, 5 s left"
+    assert display.in_words(progress) == "20 of 50 runs, 5 s left, 20 failed, 1 running, 1 runs/s, 0.5 million steps/s"
     assert progress.by == {"alpha": 40}
     assert Progress(10).seconds_left == float("inf")
 
@@ -50,7 +50,7 @@ def test_a_terminal_shows_a_bar_and_workers():
         watch(halfway())
     shown = screen.getvalue()
     assert "study" in shown
-    assert "20 of 50 runs, 20 failed" in shown
+    assert "20 of 50 runs, 5 s left, 20 failed" in shown
     assert "alpha" in shown
     assert "q in maze" in shown
 

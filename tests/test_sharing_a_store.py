@@ -134,6 +134,27 @@ def test_what_is_compared_are_seeds_that_all_agents_have(tmp_path):
     assert [each.name for each in results(tmp_path)] == ["corridor"]
 
 
+def test_runs_that_cannot_be_compared_are_there_all_the_same(tmp_path):
+    """Of one agent the first half of the seeds is done, of the other the second."""
+    study = corridor(3, seeds=40, agents=TWO)
+    store = Store(tmp_path / "out", create=True)
+    run_study(store, study, shard=(1, 4))
+    run_study(store, study, shard=(4, 4))
+    assert len(bc.load(tmp_path / "out")) == 2 * 20 * 2 * 2
+    with pytest.raises(bc.InputError, match="runs are there, but no seed yet that all agents have"):
+        results(tmp_path / "out")
+
+
+def test_what_was_half_written_an_hour_ago_is_removed(tmp_path):
+    store = Store(tmp_path, create=True)
+    old, new = (tmp_path / "units" / f".{name}.json.0.part" for name in ("old", "new"))
+    for path in (old, new):
+        path.write_text("{")
+    os.utime(old, (0, 0))
+    run_study(store, corridor(3, seeds=1))
+    assert (old.exists(), new.exists()) == (False, True)
+
+
 def test_a_lock_is_held_alone_or_shared(tmp_path):
     waited = []
     with locked(tmp_path / "a", lambda: waited.append(1), shared=True), locked(tmp_path / "a", waited.clear, True):

@@ -1,7 +1,9 @@
 """The command line: `backcast --help`."""
 
+import contextlib
 import io
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -10,7 +12,15 @@ import typer
 
 from backcast import __version__
 from backcast.errors import InputError
-from backcast.running import RunOptions, print_divergences, run_studies, tell_failures, tell_plan, with_run_options
+from backcast.running import (
+    RunOptions,
+    check_options,
+    print_divergences,
+    run_studies,
+    tell_failures,
+    tell_plan,
+    with_run_options,
+)
 
 if TYPE_CHECKING:
     from backcast.studies import Results, Study
@@ -120,15 +130,18 @@ def sweep(
 
 def _run(studies: "list[Study]", options: RunOptions) -> None:
     """Run studies, and unless it is a part of a larger whole, report on them."""
+    check_options(options)
     if options.dry_run:
         tell_plan(studies, options)
         return
     try:
         failures = run_studies(studies, options)
         if options.shard is None:
-            _report(studies, options)
-    except KeyboardInterrupt:
-        _stop(130, f"stopped; what is finished is kept in {options.out}, and the same command goes on from there")
+            with contextlib.suppress(InputError) if failures else contextlib.nullcontext():
+                _report(studies, options)
+    except KeyboardInterrupt as interruption:
+        code = 143 if isinstance(interruption, Terminated) else 130
+        _stop(code, f"stopped; what is finished is kept in {options.out}, and the same command goes on from there")
     if failures:
         tell_failures(failures, options)
         raise typer.Exit(1)
@@ -142,7 +155,7 @@ def _report(studies: "list[Study]", options: RunOptions) -> None:
     names = [study.name for study in studies]
     mine = [result for result in found if result.name in names]
     print_divergences(mine, options.as_json)
-    page = write_report(options.out, found) if found else None
+    page = write_report(options.out, found)
     if not options.quiet:
         _print_claims(mine, options.as_json)
         print(json.dumps({"report": str(page)}) if options.as_json else f"\nreport: {page}")
@@ -165,7 +178,7 @@ def _print_claims(found: "list[Results]", as_json: bool) -> None:
     verdicts = sorted((v for result in found for v in judge(result)), key=lambda v: v.number)
     if as_json:
         print(json.dumps([verdict.as_dict() for verdict in verdicts]))
-    else:
+    elif verdicts:
         print(*verdicts, sep="\n")
 
 
@@ -291,8 +304,20 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+class Terminated(KeyboardInterrupt):
+    """Somebody told the process to end; it cleans up as after Ctrl-C."""
+
+
+def _end(*_: Any) -> NoReturn:
+    raise Terminated
+
+
 def main() -> None:
-    """Entry point of the `backcast` command. Exit codes: 0 done, 2 bad input, 130 interrupted, 1 anything else."""
+    """Entry point of the `backcast` command.
+
+    Exit codes: 0 done, 2 bad input, 130 interrupted (143: told to end), 1 anything else.
+    """
+    signal.signal(signal.SIGTERM, _end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # formulas hold letters that not every terminal can show
@@ -303,6 +328,8 @@ def main() -> None:
         raise SystemExit(2) from None
     except InputError as error:
         _stop(2, str(error))
+    except Terminated:
+        _stop(143, "stopped")
     except (KeyboardInterrupt, typer.Abort):
         _stop(130, "stopped")
     except BrokenPipeError:

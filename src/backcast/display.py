@@ -36,18 +36,18 @@ def in_words(progress: Progress) -> str:
     Example:
         >>> import time
         >>> in_words(Progress(total=200, done=50, failed=1, steps=4_000_000, started=time.monotonic() - 2))
-        '50 of 200 runs, 1 failed, 25 runs/s, 2.0 million steps/s, 6 s left'
+        '50 of 200 runs, 6 s left, 1 failed, 25 runs/s, 2.0 million steps/s'
     """
     seconds = max(progress.seconds, 1e-9)
     rate = progress.done / seconds
     parts = [f"{progress.done:,} of {progress.total:,} runs"]
+    if progress.done + progress.failed < progress.total:
+        parts += [f"{_duration(progress.seconds_left)} left"]
     parts += [f"{progress.failed:,} failed"] if progress.failed else []
     running = progress.running()
     parts += [f"{len(running)} running"] if running else []
     parts += [f"{rate:,.0f} runs/s" if rate >= 10 else f"{rate:.2g} runs/s"]
     parts += [f"{progress.steps / seconds / 1e6:.1f} million steps/s"]
-    if progress.done + progress.failed < progress.total:
-        parts += [f"{_duration(progress.seconds_left)} left"]
     return ", ".join(parts)
 
 

@@ -36,7 +36,7 @@ class RunOptions:
         "results"
     )
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes, here or in each job (default: all cores).")
+        int | None, typer.Option("--workers", min=1, help="Processes (default: all cores; one in each SLURM job).")
     ] = None
     engine: Annotated[
         Literal["local", "dask", "slurm"], typer.Option("--engine", help="Where runs are made (docs/scaling.md).")
@@ -49,7 +49,8 @@ class RunOptions:
         typer.Option("--shard", metavar="I/N", help="Only the I-th of N parts, for job scripts."),
     ] = None
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", min=0.1, help="Seconds that a unit (20 seeds or fewer) may take.")
+        float | None,
+        typer.Option("--time-limit", min=0.1, max=1e8, help="Seconds that a unit, up to 20 seeds, may take."),
     ] = None
     slurm_jobs: Annotated[int, typer.Option("--slurm-jobs", min=1, help="Jobs of the array.")] = 8
     slurm_time: Annotated[
@@ -57,7 +58,8 @@ class RunOptions:
     ] = 60.0
     slurm_partition: Annotated[str | None, typer.Option("--slurm-partition", help="Partition of the jobs.")] = None
     slurm_option: Annotated[
-        list[str] | None, typer.Option("--slurm-option", metavar="KEY=VALUE", help="Any other setting of the jobs.")
+        list[str] | None,
+        typer.Option("--slurm-option", metavar="KEY=VALUE", help="Another option of sbatch, such as account=lab."),
     ] = None
     slurm_local: Annotated[
         bool, typer.Option("--slurm-local", help="Jobs are processes of this machine: to try it without SLURM.")
@@ -105,6 +107,21 @@ def run_studies(studies: Sequence["Study"], options: RunOptions) -> list["Failed
     return failures
 
 
+def check_options(options: RunOptions) -> None:
+    """Refuse options of another engine than the one that was chosen, and what is no shard."""
+    read_shard(options.shard)
+    _read_options(options.slurm_option or ())
+    for each in dataclasses.fields(options):
+        owner = {"scheduler": "dask"}.get(each.name, "slurm" if each.name.startswith("slurm_") else options.engine)
+        if owner != options.engine and getattr(options, each.name) not in (each.default, []):
+            name = f"--{each.name.replace('_', '-')}"
+            raise InputError(f"{name}: it belongs to --engine {owner}, and the engine is {options.engine}")
+    if options.scheduler is not None and options.workers is not None:
+        raise InputError("--workers: the cluster of --scheduler has its own; give one of them")
+    if options.shard is not None and options.engine == "slurm":
+        raise InputError("--shard: it is for job scripts, and --engine slurm makes jobs itself; give one of them")
+
+
 def read_shard(text: str | None) -> "Shard | None":
     """`2/8` as (2, 8)."""
     if text is None:
@@ -149,11 +166,7 @@ def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:
 
 
 def _engine(options: RunOptions, store: "Store") -> "Engine":
-    """The engine that was asked for, with its settings; settings of another are refused."""
-    if options.scheduler is not None and options.engine != "dask":
-        raise InputError(f"--scheduler: it belongs to --engine dask, and the engine is {options.engine}")
-    if options.shard is not None and options.engine == "slurm":
-        raise InputError("--shard: it is for job scripts, and --engine slurm makes jobs itself; give one of them")
+    """The engine that was asked for, with its settings."""
     if options.engine == "dask":
         from backcast.studies.engines.on_dask import DaskEngine
 

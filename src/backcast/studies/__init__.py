@@ -29,11 +29,23 @@ def named_study(name: str) -> Study:
 
 
 def results(directory: str | Path) -> list[Results]:
-    """The results of every study in a directory."""
+    """The results of every study in a directory of which all agents that are there have seeds in common."""
+    found = _stored(directory)
+    comparable = [result for result in found if result.seeds > 0]
+    if found and not comparable:
+        raise InputError(
+            f"{directory}: runs are there, but no seed yet that all agents have, by which they could be compared;"
+            " backcast export writes what is there"
+        )
+    return comparable
+
+
+def _stored(directory: str | Path) -> list[Results]:
+    """The results of every study in a directory of which any run is there."""
     store = Store(directory)
     index = store.index()
     found = [Results(store, study, index) for study in store.studies()]
-    return [result for result in found if result.seeds > 0]
+    return [result for result in found if result.worlds]
 
 
 def export(directory: str | Path, target: str | Path) -> int:
@@ -51,7 +63,7 @@ def export(directory: str | Path, target: str | Path) -> int:
             else pq.ParquetWriter(part, SCHEMA, compression="zstd")
         )
         with writer:
-            for result in results(directory):
+            for result in _stored(directory):
                 for table in result.long_tables():
                     writer.write_table(table)
                     rows += len(table)
@@ -65,7 +77,7 @@ def load(directory: str | Path, pandas: bool = False) -> Any:
         directory: where `backcast reproduce` or `backcast sweep` put their results.
         pandas: give a pandas DataFrame (if pandas is installed) instead of a pyarrow Table.
     """
-    pieces = [table for result in results(directory) for table in result.long_tables()]
+    pieces = [table for result in _stored(directory) for table in result.long_tables()]
     table = pa.concat_tables(pieces) if pieces else SCHEMA.empty_table()
     if not pandas:
         return table

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from backcast.studies.units import Finished, Outcome, Unit
+from backcast.studies.units import BLOCK, Failed, Outcome, Unit
 from backcast.studies.worldspec import WorldSpec
 
 SECONDS = 3.0  # that a batch is meant to take
@@ -64,9 +64,12 @@ class Batches(Iterator[Batch]):
         return Batch(tuple(chosen))
 
     def learn(self, outcome: Outcome) -> None:
-        """Take note of what a unit cost; the later ones count for more."""
-        if isinstance(outcome, Finished):
-            kind, record = _kind(outcome.unit), outcome.record
+        """Take note of what a unit cost, the later ones count for more; one that failed need not be cut up again."""
+        kind = _kind(outcome.unit)
+        if isinstance(outcome, Failed):
+            self._costs.setdefault(kind, SECONDS / BLOCK)
+        else:
+            record = outcome.record
             seconds = sum(record["run_seconds"])
             if kind in self._costs:  # of the first, the rest is mostly compiling
                 seconds = max(seconds, record["seconds"])

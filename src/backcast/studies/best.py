@@ -2,41 +2,39 @@
 
 A setting is judged by the mean over episodes and seeds. The best of many is there partly by luck, and its mean is too
 good to be true: `fresh` is what the choice is worth on seeds that had no say in it. Settings that the seeds do not tell
-from the best are counted, and a best at the edge of what was tried is warned of.
+from the best are counted. What is not done yet, worlds that are left out, and a best at the edge of what was tried are
+warned of.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from backcast.arrays import Vector, as_whole
+from backcast.arrays import Mask, Vector, as_whole
 from backcast.errors import InputError, nearest
 from backcast.settings import describe
 from backcast.studies.cells import Cell
-from backcast.studies.choice import not_distinguishable, on_fresh_seeds, over_worlds, winner
-from backcast.studies.search import Point, Space, edge, is_number
+from backcast.studies.choice import alike, on_fresh_seeds, over_worlds, winner
+from backcast.studies.search import Point, edge, is_number
 from backcast.studies.spec import METRICS, Study
 from backcast.studies.statistics import Interval, bootstrap
 
 KEYS = ("study", "world", "agent")
+NAMED = 5  # worlds in a warning
 
 
-class Results(Protocol):
-    """What has to be known of a study."""
+class Scores(Protocol):
+    """What was measured in a study."""
 
     @property
     def study(self) -> Study:
         """The study itself."""
 
-    @property
-    def worlds(self) -> Sequence[str]:
-        """The names of its worlds."""
-
-    def agents(self, world: str) -> Sequence[str]:
-        """The labels of the agents that were run in a world."""
+    def cells(self, world: str) -> Sequence[Cell]:
+        """The agents that were run in a world."""
 
     def metrics(self, world: str, agent: str) -> Sequence[str]:
         """What was measured, the error first."""
@@ -48,6 +46,22 @@ class Results(Protocol):
         """The mean of each seed's curve, (seeds,)."""
 
 
+class Results(Scores, Protocol):
+    """What has to be known of a study."""
+
+    @property
+    def worlds(self) -> Sequence[str]:
+        """The names of the worlds in which something was run."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run of the study is there."""
+
+    @property
+    def missing(self) -> Collection[tuple[str, str]]:
+        """Worlds and labels of which no run is."""
+
+
 @dataclass(frozen=True)
 class Best:
     """The best settings of a group.
@@ -57,6 +71,7 @@ class Best:
         settings: what is best about everything else.
         metric: what it was judged by.
         worlds: the worlds that it was judged in.
+        left_out: worlds that it was not judged in, because not all of the group are run there.
         relative: whether it was judged by the mean over worlds of its mean divided by the best mean there.
         score: its mean, with the 95 % bootstrap interval over seeds; infinite if all settings diverged.
         fresh: what a choice is worth on seeds that had no say in it; None with one seed.
@@ -70,6 +85,7 @@ class Best:
     settings: Point
     metric: str
     worlds: tuple[str, ...]
+    left_out: tuple[str, ...]
     relative: bool
     score: Interval
     fresh: Interval | None
@@ -85,6 +101,7 @@ class Best:
             "settings": {name: _plain(name, value) for name, value in self.settings},
             "metric": self.metric,
             "worlds": list(self.worlds),
+            "left_out": list(self.left_out),
             "relative": self.relative,
             **_numbers(self.score),
             "fresh": None if self.fresh is None else _numbers(self.fresh),
@@ -105,7 +122,7 @@ class Best:
         return {
             **{name: _word(name, value) for name, value in self.group},
             "best settings": ", ".join(f"{name} = {_word(name, value)}" for name, value in self.settings),
-            "metric": self.metric + (f" ÷ best, {len(self.worlds)} worlds" if self.relative else ""),
+            "metric": self.metric + self._over_worlds(),
             "mean": _in_words(self.score),
             "on fresh seeds": "–" if self.fresh is None else _in_words(self.fresh),
             "seeds": str(self.score.n),
@@ -113,16 +130,31 @@ class Best:
             "alike": f"{self.alike:,}",
         }
 
+    def _over_worlds(self) -> str:
+        """How many worlds the mean is of, if there are several or were to choose from."""
+        used = len(self.worlds)
+        total = used + len(self.left_out)
+        if total == 1:
+            return ""
+        mean = " ÷ best," if self.relative else ", mean of" if used > 1 else ","
+        return f"{mean} {f'{used} of {total}' if self.left_out else total} worlds"
+
 
 class Trial(NamedTuple):
     """What one agent with certain settings scored in one world, (seeds,)."""
 
-    study: str
-    world: str
+    study: Study
     cell: Cell
-    space: Space
     metric: str
     scores: Vector
+
+    @property
+    def candidate(self) -> "Candidate":
+        """What it is a trial of."""
+        return self.study.name, self.cell.base, self.cell.point
+
+
+Candidate = tuple[str, str, Point]  # a study, an agent of it and its settings
 
 
 R = TypeVar("R", bound=Results)
@@ -156,42 +188,44 @@ def best(
     found = list(results) if isinstance(results, Sequence) else [results]
     if metric is not None and metric not in METRICS:
         raise InputError(f"metric: {metric!r} given, expected one of {', '.join(METRICS)}{nearest(metric, METRICS)}")
-    trials = [trial for result in found for world in result.worlds for trial in tried(result, world, metric, last)]
-    if not trials:
+    _check_keys(by, found)
+    names = _names(found, "study" not in by)
+    groups: dict[Point, dict[Candidate, dict[str, Trial]]] = {}
+    for result in found:
+        for world in result.worlds:
+            name = names[result.study.name, world]
+            for trial in tried(result, world, metric, last):
+                group = groups.setdefault(_group(result.study, name, trial.cell, by), {})
+                group.setdefault(trial.candidate, {})[name] = trial
+    if not groups:
         raise InputError(f"metric: {metric!r} given, but it is measured in none of the worlds")
-    _check_keys(by, trials)
-    groups: dict[Point, dict[tuple[str, str, Point], dict[str, Trial]]] = {}
-    for trial in trials:
-        candidate = trial.study, trial.cell.base, trial.cell.point
-        groups.setdefault(_group(trial, by), {}).setdefault(candidate, {})[trial.world] = trial
-    return [_best(group, list(candidates.values()), by) for group, candidates in groups.items()]
-
-
-def tried(result: Results, world: str, metric: str | None = None, last: int | None = None) -> list[Trial]:
-    """What every agent of a world scored; nothing if the metric is not measured there."""
-    agents = result.agents(world)
-    measured = result.metrics(world, agents[0])
-    chosen = metric or measured[0]
-    if chosen not in measured:
-        return []
-    there, spaces = set(agents), result.study.spaces
+    undone = _undone(found, names, by, metric)
+    unfinished = {result.study.name for result in found if not result.complete}
+    lives = {(study, name) for (study, _), name in names.items()}
     return [
-        Trial(
-            result.study.name, world, cell, spaces[cell.place], chosen, _mean(result, world, cell.label, chosen, last)
-        )
-        for cell in result.study.runs()
-        if cell.world.name == world and cell.label in there
+        _best(group, list(candidates.values()), by, lives, _Progress(unfinished, undone.get(group, set())))
+        for group, candidates in groups.items()
     ]
 
 
-def _mean(result: Results, world: str, label: str, metric: str, last: int | None) -> Vector:
+def tried(result: Scores, world: str, metric: str | None = None, last: int | None = None) -> list[Trial]:
+    """What every agent of a world scored; nothing if the metric is not measured there."""
+    cells, study = result.cells(world), result.study
+    measured = result.metrics(world, cells[0].label)
+    chosen = metric or measured[0]
+    if chosen not in measured:
+        return []
+    return [Trial(study, cell, chosen, _mean(result, world, cell.label, chosen, last)) for cell in cells]
+
+
+def _mean(result: Scores, world: str, label: str, metric: str, last: int | None) -> Vector:
     if last is None:
         return result.means(world, label, metric)
     return result.curves(world, label, metric)[:, -as_whole("last", last, 1) :].mean(axis=1)
 
 
-def _check_keys(by: Sequence[str], trials: list[Trial]) -> None:
-    searched = dict.fromkeys(name for trial in trials for name, _ in trial.cell.point)
+def _check_keys(by: Sequence[str], found: Sequence[Results]) -> None:
+    searched = dict.fromkeys(name for result in found for space in result.study.spaces for name in space.sources)
     known = [*KEYS, *searched]
     for key in by:
         if key not in known:
@@ -200,39 +234,125 @@ def _check_keys(by: Sequence[str], trials: list[Trial]) -> None:
         raise InputError(f"by: nothing given, expected some of {', '.join(known)}")
 
 
-def _group(trial: Trial, by: Sequence[str]) -> Point:
+def _names(found: Sequence[Results], together: bool) -> dict[tuple[str, str], str]:
+    """What the worlds of each study are called; if studies come together, never several worlds the same.
+
+    Worlds are the same if they are made alike and lived in for as long.
+    """
+    same: dict[str, dict[tuple[str, int, int | None], list[str]]] = {}
+    names = {}
+    for result in found:
+        for world in result.worlds:
+            cell, study = result.cells(world)[0], result.study.name
+            what = json.dumps(cell.world.identity, sort_keys=True), cell.episodes, cell.updates
+            same.setdefault(world, {}).setdefault(what, []).append(study)
+            names[study, world] = world
+    for world, studies in same.items():
+        if together and len(studies) > 1:
+            names |= {(study, world): f"{world} ({', '.join(those)})" for those in studies.values() for study in those}
+    return names
+
+
+def _group(study: Study, world: str, cell: Cell, by: Sequence[str]) -> Point:
     """The keys and their values; None for a setting that the agent does not have."""
-    given = {"study": trial.study, "world": trial.world, "agent": trial.cell.base, **dict(trial.cell.point)}
+    given = {"study": study.name, "world": world, "agent": cell.base, **dict(cell.point)}
     return tuple((key, given.get(key)) for key in by)
 
 
-def _best(group: Point, candidates: list[dict[str, Trial]], by: Sequence[str]) -> Best:
+def _undone(
+    found: Sequence[Results], names: dict[tuple[str, str], str], by: Sequence[str], metric: str | None
+) -> dict[Point, set[Candidate]]:
+    """Of each group, what is not done in one of the worlds in which it will be judged."""
+    undone: dict[Point, set[Candidate]] = {}
+    for result in found:
+        missing, study = set(result.missing), result.study
+        for cell in study.runs() if missing else ():
+            world = cell.world.name
+            measured = metric is None or metric.startswith("rmsve") == (cell.world.purpose == "prediction")
+            if measured and (world, cell.label) in missing:
+                group = _group(study, names.get((study.name, world), world), cell, by)
+                undone.setdefault(group, set()).add((study.name, cell.base, cell.point))
+    return undone
+
+
+class _Progress(NamedTuple):
+    """Studies that are not complete, and what is not done of a group."""
+
+    unfinished: set[str]
+    undone: set[Candidate]
+
+    def warnings(self, candidates: list[dict[str, Trial]], seeds: int) -> Iterator[str]:
+        """What is to be said of a group's studies."""
+        trials = [next(iter(trials.values())) for trials in candidates]
+        known = self.undone.union(trial.candidate for trial in trials) if self.unfinished else set()
+        for study in {trial.study.name: trial.study for trial in trials}.values():
+            if study.name not in self.unfinished:
+                continue
+            undone, total = (sum(each[0] == study.name for each in those) for those in (self.undone, known))
+            what = "other runs of it are not done"
+            if undone:
+                what = f"{undone:,} of {total:,} settings have runs that are not done"
+            elif seeds < study.seeds:
+                what = f"{seeds:,} of {study.seeds:,} seeds are done"
+            yield f"{study.name} is not complete: {what}"
+
+
+def _best(
+    group: Point,
+    everything: list[dict[str, Trial]],
+    by: Sequence[str],
+    lives: set[tuple[str, str]],
+    progress: _Progress,
+) -> Best:
     """The best of a group's candidates, each of them with its trial in every world."""
-    worlds = [world for world in candidates[0] if all(world in trials for trials in candidates)]
-    if not worlds:
-        raise InputError("by: not all agents live in the same worlds, and cannot be compared over them; add world")
+    worlds, left_out = _shared_worlds(everything, lives)
+    candidates = [trials for trials in everything if all(world in trials for world in worlds)]
+    if not candidates:
+        raise InputError("by: no settings are done in all of the worlds yet, to be compared over them; add world")
     metrics = list(dict.fromkeys(candidates[0][world].metric for world in worlds))
     sign = -1.0 if metrics == ["reward"] else 1.0
     relative = len(worlds) > 1 and sign > 0
     costs = [sign * _stack(trials[world].scores for trials in candidates) for world in worlds]
     judged = over_worlds(costs, relative)
     chosen = winner(judged)
-    trial = candidates[chosen][worlds[0]]
-    lost = np.isinf(judged).any(axis=1)
-    others = (trials[worlds[0]] for trials in candidates)
+    trials = [trials[worlds[0]] for trials in candidates]
+    lost, near = np.isinf(judged).any(axis=1), alike(judged, chosen)
     return Best(
         group=group,
-        settings=_settings(trial, by, candidates, worlds[0]),
+        settings=_settings(trials[chosen], by, trials),
         metric=", ".join(metrics),
         worlds=tuple(worlds),
+        left_out=tuple(left_out),
         relative=relative,
         score=_turned(bootstrap(judged[chosen], seed=0), sign),
         fresh=None if judged.shape[1] < 2 else _turned(bootstrap(on_fresh_seeds(judged), seed=0), sign),
         tried=len(candidates),
-        alike=not_distinguishable(judged, chosen),
+        alike=int(near.sum()) - 1,
         diverged=int(lost.sum()),
-        warnings=_all_diverged(len(candidates)) if lost.all() else _edges(trial, others),
+        warnings=(
+            *progress.warnings(everything, judged.shape[1]),
+            *_left_out(left_out),
+            *(_all_diverged(len(candidates)) if lost.all() else _edges(trials, chosen, near, by)),
+        ),
     )
+
+
+def _shared_worlds(candidates: list[dict[str, Trial]], lives: set[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """The worlds in which all candidates are run, if not yet, and the others."""
+    purposes = {world: trial.cell.world.purpose for trials in candidates for world, trial in trials.items()}
+    trials = (next(iter(trials.values())) for trials in candidates)
+    who = {(trial.study.name, trial.study.agents[trial.cell.place].only) for trial in trials}
+    shared = [
+        world
+        for world, purpose in purposes.items()
+        if all((study, world) in lives and only in (None, purpose) for study, only in who)
+    ]
+    if not shared:
+        also = " or study" if len({study for study, _ in who}) > 1 else ""
+        raise InputError(
+            f"by: not all agents live in the same worlds, and cannot be compared over them; add world{also}"
+        )
+    return shared, [world for world in purposes if world not in shared]
 
 
 def _stack(scores: Iterable[Vector]) -> Vector:
@@ -242,32 +362,48 @@ def _stack(scores: Iterable[Vector]) -> Vector:
     return np.array([row[:n] for row in rows])
 
 
-def _settings(trial: Trial, by: Sequence[str], candidates: list[dict[str, Trial]], world: str) -> Point:
+def _settings(chosen: Trial, by: Sequence[str], trials: Sequence[Trial]) -> Point:
     """What is chosen: the study and the agent where there was a choice, and the settings that are not keys."""
-    studies = {trials[world].study for trials in candidates}
-    study = [("study", trial.study)] if "study" not in by and len(studies) > 1 else []
-    agent = [("agent", trial.cell.base)] if "agent" not in by else []
-    return (*study, *agent, *(pair for pair in trial.cell.point if pair[0] not in by))
+    several = len({trial.study.name for trial in trials}) > 1
+    study = [("study", chosen.study.name)] if "study" not in by and several else []
+    agent = [("agent", chosen.cell.base)] if "agent" not in by else []
+    return (*study, *agent, *(pair for pair in chosen.cell.point if pair[0] not in by))
+
+
+def _left_out(worlds: Sequence[str]) -> tuple[str, ...]:
+    if not worlds:
+        return ()
+    more = f" and {len(worlds) - NAMED:,} more" if len(worlds) > NAMED else ""
+    return (f"left out, as not all of these are run there: {', '.join(worlds[:NAMED])}{more}",)
 
 
 def _all_diverged(candidates: int) -> tuple[str, ...]:
     return (f"all {candidates:,} settings diverged" if candidates > 1 else "it diverged",)
 
 
-def _edges(chosen: Trial, others: Iterable[Trial]) -> tuple[str, ...]:
-    """A warning for each setting whose best value lies at the edge of those tried of the agent."""
-    points = [
-        other.cell.point for other in others if (other.study, other.cell.place) == (chosen.study, chosen.cell.place)
+def _edges(trials: Sequence[Trial], chosen: int, near: Mask, by: Sequence[str]) -> Iterator[str]:
+    """A warning for each setting whose best value lies at the edge of those to be tried, if it makes a difference."""
+    best = trials[chosen]
+    mine = [
+        (dict(trial.cell.point), is_near)
+        for trial, is_near in zip(trials, near, strict=True)
+        if trial.study is best.study and trial.cell.place == best.cell.place
     ]
-    values: dict[str, set[Any]] = {}
-    for name, value in chain.from_iterable(points):
-        values.setdefault(name, set()).add(value)
-    words = (
-        edge(name, value, values[name], chosen.space.drawn.get(name))
-        for name, value in chosen.cell.point
-        if is_number(value) and len(values[name]) > 1
-    )
-    return tuple(filter(None, words))
+    for name, value in best.cell.point:
+        if name in by or not is_number(value):
+            continue
+        words = edge(name, value, best.study.spaces[best.cell.place].sources[name])
+        others = [(point[name], is_near) for point, is_near in mine if is_number(point[name])]
+        if words and _matters(value, others):
+            yield words
+
+
+def _matters(value: float, others: Sequence[tuple[float, bool]]) -> bool:
+    """Whether numbers far from it, in the other half of those done, were tried and all told from the best."""
+    order = sorted({number for number, _ in others})
+    place = {number: i for i, number in enumerate(order)}
+    far = [is_near for number, is_near in others if 2 * abs(place[number] - place[value]) >= len(order)]
+    return bool(far) and not any(far)
 
 
 def _turned(interval: Interval, sign: float) -> Interval:

@@ -9,7 +9,7 @@ from math import inf, sqrt
 import numpy as np
 from scipy.special import ndtri
 
-from backcast.arrays import Vector
+from backcast.arrays import Mask, Vector
 
 RESAMPLES = 10_000
 TAIL = 0.025  # of the resampled differences lies below the 95 % interval
@@ -44,8 +44,8 @@ def on_fresh_seeds(costs: Vector) -> Vector:
     return judged
 
 
-def not_distinguishable(costs: Vector, chosen: int) -> int:
-    """How many rows besides the chosen one, which has the lowest mean, the seeds do not tell from it.
+def alike(costs: Vector, chosen: int) -> Mask:
+    """Which rows the seeds do not tell from the chosen one, which has the lowest mean and is one of them, (candidates,).
 
     Those of which the 95 % bootstrap interval of the mean paired difference begins at or below 0: all rows meet the
     same resampled seeds, but for those so much worse that the bootstrap could not find otherwise. Rows that diverged
@@ -53,18 +53,27 @@ def not_distinguishable(costs: Vector, chosen: int) -> int:
     interval is taken to be.
     """
     if not np.isfinite(costs[chosen]).all():
-        return len(costs) - 1
-    others = np.delete(costs, chosen, axis=0)
-    differences = others[np.isfinite(others).all(axis=1)] - costs[chosen]
+        return np.ones(len(costs), dtype=bool)
+    found: Mask = np.isfinite(costs).all(axis=1)
     n = costs.shape[1]
     if n == 1:
-        return len(differences)
+        return found
+    differences = costs[found] - costs[chosen]
     means, errors = differences.mean(axis=1), differences.std(axis=1) / sqrt(n)
     if n > MANY:
-        return int((means <= -ndtri(TAIL) * errors).sum())
-    doubtful = differences[means <= SURE * errors]
+        found[found] = means <= -ndtri(TAIL) * errors
+        return found
+    doubtful = means <= SURE * errors
+    found[found] = doubtful
+    found[found] = _often_not_above_zero(differences[doubtful])
+    return found
+
+
+def _often_not_above_zero(differences: Vector) -> Mask:
+    """Of which rows the mean over resampled seeds is not above 0 as often as an interval leaves out at its low end."""
+    n = differences.shape[1]
     drawn = np.random.default_rng(0).integers(n, size=(RESAMPLES, n)) + n * np.arange(RESAMPLES)[:, None]
     times = np.bincount(drawn.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n).astype(np.float64)
     at_once = _NUMBERS_AT_ONCE // RESAMPLES
-    parts = (doubtful[first : first + at_once] for first in range(0, len(doubtful), at_once))
-    return sum(int(((part @ times.T <= 0).mean(axis=1) >= TAIL).sum()) for part in parts)
+    parts = (differences[first : first + at_once] for first in range(0, len(differences), at_once))
+    return np.concatenate([(part @ times.T <= 0).mean(axis=1) >= TAIL for part in parts])

@@ -86,7 +86,8 @@ class Results:
 
         From the episode on in which a run diverged it is as bad as can be: infinite, and −∞ in the case of a reward.
         """
-        return self._rows(world, agent, metric, self._compared(world, agent))
+        self._check(world, agent, metric)
+        return self._rows(metric, self._compared(world, agent))
 
     def means(self, world: str, agent: str, metric: str) -> Vector:
         """The mean of each seed's curve, (seeds,): steps per episode, or the area under an error curve."""
@@ -117,7 +118,7 @@ class Results:
         rows = 0
         for (world, agent), runs in self._runs.items():
             for metric in self.metrics(world, agent):
-                values = self._rows(world, agent, metric, np.arange(runs.start, runs.stop))
+                values = self._rows(metric, np.arange(runs.start, runs.stop))
                 piece.append((world, agent, metric, self._index.seed[runs], values))
                 rows += values.size
             if rows > PIECE:
@@ -147,9 +148,8 @@ class Results:
         runs = self._runs[world, agent]
         return runs.start + np.searchsorted(self._index.seed[runs], self._common)
 
-    def _rows(self, world: str, agent: str, metric: str, runs: Indices) -> Vector:
+    def _rows(self, metric: str, runs: Indices) -> Vector:
         """Some runs of an agent, (runs, episodes), without what is not to be trusted after it diverged."""
-        self._check(world, agent, metric)
         values, diverged = self._columns.rows(metric, runs), self._index.diverged[runs]
         if metric in ("steps", "reward") and diverged.any():
             steps = values if metric == "steps" else self._columns.rows("steps", runs)

@@ -178,7 +178,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def edge(name: str, value: float, tried: Iterable[Any], source: Any = None) -> str:
+def edge(name: str, value: float, source: Range | Sequence[Any]) -> str:
     """What is to be said of a number at the edge of those tried, or of the range it was drawn from; else nothing.
 
     Examples:
@@ -187,17 +187,23 @@ def edge(name: str, value: float, tried: Iterable[Any], source: Any = None) -> s
         >>> edge("alpha", 1.0, [0.1, 0.5, 1.0])
         'alpha = 1 is the largest value tried, and the largest allowed'
     """
-    numbers = [number for number in tried if is_number(number)]
-    for word, end, beyond in (("smallest", min(numbers), -np.inf), ("largest", max(numbers), np.inf)):
-        there, what = value == end, f"{name} = {value:g} is the {word} value tried"
+    ends = (source.low, source.high) if isinstance(source, Range) else _ends(source)
+    for word, end, beyond in zip(("smallest", "largest"), ends, (-np.inf, np.inf), strict=True):
         if isinstance(source, Range):
-            end = type(value)(source.low if beyond < 0 else source.high)
+            end = type(value)(end)
             there = abs(source.place(value) - source.place(end)) < EDGE
             what = f"{name} = {value:g} lies near the end of its range, {end:g}"
+        else:
+            there, what = ends[0] < ends[1] and value == end, f"{name} = {value:g} is the {word} value tried"
         if there:
             limit = f", and {'that is ' if value != end else ''}the {word} allowed"
             return what + (limit if _is_limit(name, end, beyond) else ": better ones may lie beyond")
     return ""
+
+
+def _ends(values: Iterable[Any]) -> tuple[float, float]:
+    numbers = [number for number in values if is_number(number)]
+    return min(numbers), max(numbers)
 
 
 def _is_limit(name: str, value: float, beyond: float) -> bool:

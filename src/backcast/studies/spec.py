@@ -20,6 +20,7 @@ updates, at the latest after `episodes`.
 
 import functools
 import json
+import re
 import tomllib
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -148,7 +149,7 @@ def _searchable() -> dict[str, Any]:
 class Study(_Searched):
     """A study, checked."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str
     title: str = ""
     episodes: int = Field(ge=1)
     seeds: int = Field(default=20, ge=1)
@@ -157,6 +158,14 @@ class Study(_Searched):
     agents: list[AgentSpec] = Field(min_length=1)
     plots: list[str] = Field(default=[])
     claims: list[int] = Field(default=[])
+
+    @field_validator("name")
+    @classmethod
+    def _for_files(cls, name: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            better = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "my-study"
+            raise ValueError(f"expected letters, digits, '.', '_' and '-', such as name = \"{better}\"")
+        return name
 
     @field_validator("plots")
     @classmethod

@@ -33,6 +33,7 @@ from backcast.studies.index import Index
 from backcast.studies.spec import Study, check_study
 from backcast.studies.units import Failed, Finished, Unit
 
+REMAINS = 3600.0  # seconds after which a file that is half written is nobody's
 Shard = tuple[int, int]  # this one, counted from 1, and how many there are
 
 
@@ -52,6 +53,7 @@ class Store:
         elif not (self.directory / "units").is_dir():
             raise InputError(
                 f"{directory}: no results of Backcast there; make some with: backcast reproduce --out {directory}"
+                " (or backcast sweep)"
             )
 
     @contextlib.contextmanager
@@ -62,10 +64,18 @@ class Store:
         """
         with locked(self.directory / ".lock", when_waiting, shared=shard is not None):
             if shard is None:
+                self._remove_remains()
                 yield
                 return
             with locked(self.directory / ".lock-{}-of-{}".format(*shard), when_waiting):
                 yield
+
+    def _remove_remains(self) -> None:
+        """Remove what was being written when somebody was killed, a while ago: jobs may be writing now."""
+        for path in self.directory.glob("*/.*.part"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > REMAINS:
+                    path.unlink()
 
     def add_study(self, study: Study) -> None:
         """Remember a study, so that reports and exports know what belongs to it."""

@@ -1,5 +1,7 @@
 """Units of work: some seeds of one agent in one world, and what comes of performing one."""
 
+import contextlib
+import itertools
 import time
 import traceback
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from backcast.runs import Runs, run_in_threads
+from backcast.runs import Runs, one_run, run_in_threads
 from backcast.studies.cells import Cell, digest
 from backcast.studies.spec import METRICS, Study
 from backcast.studies.worldspec import WorldSpec
@@ -63,12 +65,17 @@ def all_units(study: Study, seeds: int) -> Iterator[Unit]:
 
     World by world and block by block, so that agents that share a world share the work of drawing it.
     """
-    cells = study.runs()
-    for world in dict.fromkeys(cell.world for cell in cells):
-        there = [cell for cell in cells if cell.world == world]
+    for _, cells in itertools.groupby(study.runs(), lambda cell: id(cell.world)):
+        there = list(cells)
         for first in range(0, seeds, BLOCK):
             block = tuple(range(first, min(first + BLOCK, seeds)))
             yield from (Unit(cell, block) for cell in there)
+
+
+def compile_for(unit: Unit) -> None:
+    """Have compiled what performing a unit needs; what is wrong with the unit shows when it is performed."""
+    with contextlib.suppress(Exception):
+        one_run(world_of(unit.cell.world), unit.cell.agent, unit.seeds[0], np.empty((0, 4)), 1)
 
 
 def perform(unit: Unit, threads: int = 0) -> Outcome:

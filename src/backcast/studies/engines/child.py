@@ -2,13 +2,12 @@
 
     python -m backcast.studies.engines.child
 
-First it says that it is ready. It ends when its input does, also in the midst of a unit: nobody is left who would want
-it.
+First it says that it is ready, then of each unit when it has been compiled and what came of it. It ends when its input
+does, also in the midst of a unit: nobody is left who would want it.
 """
 
 import os
 import pickle
-import signal
 import sys
 import threading
 from queue import SimpleQueue
@@ -17,16 +16,22 @@ from typing import Any, BinaryIO
 
 def main() -> None:
     """Perform units until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started it
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a unit prints must not be taken for an outcome
     requests: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
-    from backcast.studies.units import perform
+    from backcast.studies.units import compile_for, perform
 
+    compiled = set()
     _reply(replies, "ready")
     while True:
-        _reply(replies, perform(requests.get()))
+        unit = requests.get()
+        what = unit.cell.world, unit.cell.agent.kind, unit.cell.agent.settings
+        if what not in compiled:
+            compile_for(unit)
+            compiled.add(what)
+        _reply(replies, "compiled")
+        _reply(replies, perform(unit))
 
 
 def _reply(replies: BinaryIO, what: Any) -> None:

@@ -5,7 +5,6 @@ Backcast at all, and a worker that has none can say so.
 """
 
 import pickle
-import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -61,8 +60,3 @@ def perform_order(order: bytes) -> bytes:
             _of_this_thread.child = Child()
         outcomes = tuple(_of_this_thread.child.perform(unit, time_limit) for unit in units)
     return pickle.dumps((outcomes, machine()))
-
-
-def dask_setup(worker: Any) -> None:
-    """What dask calls when a worker of our own starts: Ctrl-C is for who started it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

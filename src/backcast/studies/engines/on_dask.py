@@ -20,6 +20,7 @@ import errno
 import importlib.util
 import logging
 import pickle
+import re
 import time
 import uuid
 import warnings
@@ -29,12 +30,14 @@ from typing import Any
 
 from backcast.errors import InputError
 from backcast.studies.batches import Batch, Batches, Performed
-from backcast.studies.engines import dask_worker
+from backcast.studies.engines.dask_worker import travelling_task
+from backcast.studies.engines.interrupts import call_undisturbed
+from backcast.studies.engines.versions import versions
 from backcast.studies.store import machine
 from backcast.studies.units import Failed, Unit
 
 TASKS_PER_THREAD = 2  # under way: one that is performed and one that waits for its turn
-SAME_VERSIONS = ("backcast", "numba", "numpy")
+ADDRESS = re.compile(r"(\w+://)?(\[[\w:.%]+\]|[\w.-]+):\d{1,5}")  # a scheme is optional, a port is not
 CONNECTING, ASKING, FETCHING = 10.0, 5.0, 60.0  # seconds that a call may take
 LOOKING, COUNTING = 0.01, 1.0  # seconds between two looks at what is finished, and at who is there
 
@@ -59,6 +62,9 @@ class DaskEngine:
     ) -> None:
         if importlib.util.find_spec("distributed") is None:
             raise InputError("--engine dask: dask.distributed is not installed; pip install 'backcast[cluster]'")
+        if scheduler is not None and ADDRESS.fullmatch(scheduler) is None:
+            example = "an address with a port, such as tcp://10.0.0.1:8786"
+            raise InputError(f"--scheduler: {scheduler!r} given, expected {example}")
         self._scheduler, self._workers, self._time_limit, self._patience = scheduler, workers, time_limit, patience
         self._doing: dict[str, str] = {}
 
@@ -117,7 +123,7 @@ class _Tasks:
         self._client: Any = None
         self._names: dict[str, str] = {}  # of workers, by address
         self._room = TASKS_PER_THREAD
-        self._task, self._versions = dask_worker.travelling_task(), {name: machine()[name] for name in SAME_VERSIONS}
+        self._task, self._versions = travelling_task(), versions()
 
     @property
     def connected(self) -> bool:
@@ -136,9 +142,11 @@ class _Tasks:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", VersionMismatchWarning)  # tasks compare what matters here
+            self._client = Client.__new__(Client)  # within reach of `disconnect`, also if it is never finished
             try:
-                self._client = Client(address, timeout=seconds, set_as_default=False, name="backcast")
+                self._client.__init__(address, timeout=seconds, set_as_default=False, name="backcast")
             except (OSError, ValueError, TypeError) as error:
+                self.disconnect()
                 raise InputError(f"--scheduler: {address} given, but no dask scheduler answers there") from error
 
     def disconnect(self) -> None:
@@ -147,6 +155,7 @@ class _Tasks:
         if self._client is not None:
             with contextlib.suppress(Exception):  # there may be nobody who would answer
                 self._client.close(timeout=ASKING)
+            self._client.status = "closed"  # it shall not try again when it is garbage collected
             self._client = None
 
     def count(self) -> dict[str, str]:
@@ -252,16 +261,19 @@ def _own_cluster(workers: int | None) -> Iterator[str]:
     """The address of a scheduler on this machine, with workers of one thread each, which end with it."""
     from distributed import LocalCluster
 
-    with LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        memory_limit=None,
-        preload=dask_worker.__name__,
-        dashboard_address=":0",
-        scheduler_kwargs={"dashboard": False},
-        silence_logs=logging.CRITICAL,
-    ) as cluster:
-        yield cluster.scheduler_address
+    clusters: list[Any] = []
+
+    def start() -> None:
+        settings = {"scheduler_kwargs": {"dashboard": False}, "dashboard_address": ":0", "memory_limit": None}
+        quiet = {"silence_logs": logging.CRITICAL}
+        clusters.append(LocalCluster(n_workers=workers, threads_per_worker=1, **settings, **quiet))
+
+    try:
+        call_undisturbed(start)
+        yield clusters[0].scheduler_address
+    finally:
+        for cluster in clusters:
+            cluster.close()
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 import random
+import signal
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,9 +24,20 @@ from backcast.errors import InputError
 from backcast.studies.batches import Batches, Performed
 from backcast.studies.cells import Cell
 from backcast.studies.engines.local import LocalEngine
-from backcast.studies.engines.queues import JobDied, ProcessQueue, Queue, SlurmQueue, checked_options
+from backcast.studies.engines.queues import (
+    FOLDER,
+    PROCESSES,
+    SLURM,
+    JobDied,
+    ProcessQueue,
+    Queue,
+    SlurmQueue,
+    checked_options,
+    jobs_at_work,
+)
 from backcast.studies.engines.supervised import known_elsewhere
-from backcast.studies.store import Store, machine
+from backcast.studies.engines.versions import versions
+from backcast.studies.store import Store
 from backcast.studies.units import Failed, Finished, Unit
 
 ATTEMPTS = 3  # arrays in a row in which jobs die and nothing is finished
@@ -47,7 +59,7 @@ class SlurmEngine:
         wall_time: minutes after which a job is queued again; of SLURM's, whole ones.
         partition: where to queue; by default SLURM decides.
         options: more options of sbatch (`queues.OPTIONS`); an empty value stands for none.
-        local: processes of this machine instead of SLURM, to try it; they end if they are interrupted.
+        local: processes of this machine instead of SLURM, to try it; they end if this one is interrupted.
     """
 
     def __init__(
@@ -63,12 +75,13 @@ class SlurmEngine:
     ) -> None:
         self._jobs, self._workers = as_whole("--slurm-jobs", jobs, 1), as_whole("--workers", workers or 1, 1)
         self._directory = store.directory.absolute()
-        folder, more = self._directory / "jobs", options or {}
+        folder, more = self._directory / FOLDER, options or {}
         checked_options(more)
+        self._others = SLURM if local else PROCESSES
         self._queue: Queue = (
-            ProcessQueue(folder / "local", wall_time)
+            ProcessQueue(folder / PROCESSES, wall_time)
             if local
-            else SlurmQueue(folder / "slurm", wall_time, self._jobs, self._workers, partition, more)
+            else SlurmQueue(folder / SLURM, wall_time, self._jobs, self._workers, partition, more)
         )
         self._time_limit = min(time_limit or math.inf, max(1, 60 * self._queue.minutes - 2 * self._queue.notice))
         self._states: dict[str, str] = {}
@@ -85,6 +98,9 @@ class SlurmEngine:
         for unit in units:
             if not known_elsewhere(unit):
                 raise InputError(f"--engine slurm: only this process knows the agent {unit.cell.label!r}, jobs do not")
+        others = jobs_at_work(self._directory, [self._others])
+        if others:
+            raise InputError(f"{self._directory}: {', '.join(others)}: these jobs of another queue still work there")
         missing = Missing(units)
         earlier = self._queue.known()
         self._seen = set() if earlier else set(self._records())
@@ -104,11 +120,11 @@ class SlurmEngine:
 
     def _submit(self, units: Sequence[Unit]) -> set[str]:
         """Equal shares by lot, so that no job has all units of a slow agent; within each the order stays."""
-        order, versions = random.Random(0).sample(range(len(units)), len(units)), _versions()
+        order, here = random.Random(0).sample(range(len(units)), len(units)), versions()
         shares = [sorted(order[job :: self._jobs]) for job in range(min(self._jobs, len(units)))]
         return self._queue.submit(
             [
-                Job(self._directory, [units[place] for place in share], self._workers, self._time_limit, versions)
+                Job(self._directory, [units[place] for place in share], self._workers, self._time_limit, here)
                 for share in shares
             ]
         )
@@ -170,11 +186,13 @@ class Job:
         """Perform what is not done, in processes that can be stopped at any time, and put it into the store."""
         import submitit
 
-        here = _versions()
+        environment, here = submitit.JobEnvironment(), versions()
+        if environment.cluster == "local":
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # `ProcessQueue` ends it so; SLURM's are to checkpoint first
         if here != self.versions:
             return InputError(f"--engine slurm: a job has other versions, {here}, than this command, {self.versions}")
         store, missing = Store(self.directory), Missing(self.units)
-        index, job = store.index(), submitit.JobEnvironment().job_id
+        index, job = store.index(), environment.job_id
         for group in missing.groups:
             missing.cross_off(group, index.seed[index.runs(group)].tolist())
         missing.cross_off_failed(self.failed)
@@ -232,8 +250,3 @@ class Missing:
         """Those of some units that failed which were missing."""
         found = ((self.cross_off(each.unit.cell.group, each.unit.seeds), each) for each in failed)
         return tuple(replace(each, unit=unit) for unit, each in found if unit is not None)
-
-
-def _versions() -> dict[str, str]:
-    """What must be the same everywhere, so that numbers are."""
-    return {name: machine()[name] for name in ("backcast", "numba", "numpy")}

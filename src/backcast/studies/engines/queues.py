@@ -4,6 +4,7 @@ import importlib.util
 import math
 import os
 import shutil
+import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from backcast.errors import InputError, nearest
+from backcast.studies.engines.interrupts import call_undisturbed
 
+FOLDER, SLURM, PROCESSES = "jobs", "slurm", "local"  # in the directory of a store, and in it for each kind of queue
 OPTIONS = (
     "account", "comment", "constraint", "exclude", "exclusive", "gres", "licenses", "mail-type", "mail-user", "mem",
     "mem-per-cpu", "nice", "nodelist", "qos", "reservation", "tmp",
@@ -20,6 +23,7 @@ OPTIONS = (
 REQUEUES = 100  # of a job whose time is up
 LOOK = 10.0  # seconds between questions to SLURM
 GRACE = 20.0  # seconds that the result of a job may need to be seen on another machine
+ENDING = 10.0  # seconds that processes have to end
 TAIL = 30  # lines of a log that are told
 
 
@@ -57,7 +61,7 @@ class Queue(ABC):
 
     def known(self) -> set[str]:
         """Jobs of which nobody has yet asked for the result."""
-        return {path.name.partition("_submitted")[0] for path in self._folder.glob("*_submitted.pkl*")}
+        return _known(self._folder)
 
     def result(self, job: str) -> Any:
         """What the task of a job that is over returned; its files are removed, but for the log if it died."""
@@ -144,7 +148,11 @@ class SlurmQueue(Queue):
 
 
 class ProcessQueue(Queue):
-    """Processes of this machine, which end with who watches them; the id of a job is the number of its process."""
+    """Processes of this machine; the id of a job is the number of its process, which looks after another one.
+
+    They never see Ctrl-C and are ended by who watches them, when that one is interrupted or told to end. If it is
+    killed they go on, and the next one that watches finds them.
+    """
 
     def __init__(self, folder: Path, minutes: float) -> None:
         super().__init__(folder, minutes)
@@ -155,26 +163,49 @@ class ProcessQueue(Queue):
         return {job: "RUNNING" for job in jobs if self._works(job)}
 
     def leave(self) -> None:
-        """End those that were started here."""
-        for job in self._mine.values():
-            if not job.done():
-                job.cancel()
-        for job in self._mine.values():
-            job.wait()
+        """End those that were started here, and remove their files."""
+        ended = working = {name: job for name, job in self._mine.items() if not job.done()}
+        deadline = time.monotonic() + ENDING
+        while working and time.monotonic() < deadline:  # again and again: one that is just starting may not hear it
+            for name in working:
+                os.kill(int(name), signal.SIGTERM)
+            time.sleep(0.05)
+            working = {name: job for name, job in working.items() if not job.done()}
+        for name in ended.keys() - working.keys():
+            paths = self._paths(name)
+            for path in (paths.submitted_pickle, paths.result_pickle, paths.stdout, paths.stderr):
+                path.unlink(missing_ok=True)
 
     def _works(self, job: str) -> bool:
         if job in self._mine:
             return not self._mine[job].done()
-        return str(self._folder) in _command(job)  # another process may have got the number
+        return _is_process(job, self._folder)
 
     def _submit(self, tasks: Sequence[Callable[[], Any]]) -> set[str]:
         import submitit
 
         executor = submitit.LocalExecutor(self._folder, max_num_timeout=REQUEUES)
         executor.update_parameters(timeout_min=self.minutes, signal_delay_s=self.notice)
-        jobs = {job.job_id: job for job in executor.submit_array(tasks)}
-        self._mine.update(jobs)
+        jobs: dict[str, Any] = {}
+        try:
+            call_undisturbed(lambda: jobs.update({job.job_id: job for job in executor.submit_array(tasks)}))
+        finally:
+            self._mine.update(jobs)
         return set(jobs)
+
+
+def jobs_at_work(directory: Path, queues: Sequence[str] = (SLURM, PROCESSES)) -> list[str]:
+    """The ids of jobs of earlier commands that still work, or wait for it, in the directory of a store."""
+    found: list[str] = []
+    for queue in queues:
+        folder = directory.absolute() / FOLDER / queue
+        jobs = sorted(job for job in _known(folder) if not (folder / f"{job}_0_result.pkl").exists())
+        if queue == PROCESSES:
+            found += [job for job in jobs if _is_process(job, folder)]
+        elif jobs and shutil.which("squeue") is not None:
+            answer = _squeue()
+            found += [job for job in jobs if answer is None or job in answer]
+    return found
 
 
 def checked_options(options: dict[str, str]) -> dict[str, str | bool]:
@@ -197,12 +228,16 @@ def _squeue() -> dict[str, str] | None:
     return dict(line.strip().split("|", 1) for line in answer.splitlines())
 
 
-def _command(process: str) -> str:
-    """How a process was called; empty if there is none, or if it is dead and only not yet waited for."""
+def _known(folder: Path) -> set[str]:
+    return {path.name.partition("_submitted")[0] for path in folder.glob("*_submitted.pkl*")}
+
+
+def _is_process(job: str, folder: Path) -> bool:
+    """Whether a local job is at work: its process is not dead, and no other one has got its number since."""
     try:
-        return Path(f"/proc/{process}/cmdline").read_text()
+        return str(folder) in Path(f"/proc/{job}/cmdline").read_text()
     except OSError:
-        return ""
+        return False
 
 
 def _tail(log: Path) -> str:

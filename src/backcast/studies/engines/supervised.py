@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import backcast
 from backcast.kinds import KINDS
 from backcast.studies.units import Failed, Outcome, Unit
 
+COMPILING = 120.0  # seconds that compiling may take besides
 ATTEMPTS = 2  # at a unit whose process dies: the first time somebody else may be to blame
 
 
@@ -31,11 +33,11 @@ class Child:
             process = self._running()
             if process is None:
                 return Failed(unit, "Stopped: nobody waits for it any more")
-            with _Deadline(process, time_limit) as deadline:
-                try:
-                    return _ask(process, unit)
-                except (EOFError, OSError, pickle.UnpicklingError):  # it is gone
-                    code = process.wait()
+            deadline = _Deadline(process, time_limit)
+            try:
+                return _ask(process, unit, deadline)
+            except (EOFError, OSError, pickle.UnpicklingError):  # it is gone
+                code = process.wait()
             if deadline.passed:
                 return Failed(unit, f"TimeLimit: not finished after {time_limit:g} s, the time limit of a unit")
         return Failed(unit, f"Died: the process that performed it ended with {_in_words(code)}, {ATTEMPTS} times")
@@ -72,21 +74,22 @@ def known_elsewhere(unit: Unit) -> bool:
 
 
 class _Deadline:
-    """Within, a process is killed when so many seconds have passed; None: never."""
+    """A process that is killed if what it does takes more than so many seconds; None: never."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", seconds: float | None) -> None:
         self.passed = False
-        self._process = process
-        self._timer = None if seconds is None else threading.Timer(seconds, self._pass)
+        self._process, self._seconds = process, seconds
 
-    def __enter__(self) -> "_Deadline":
-        if self._timer is not None:
-            self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+    @contextlib.contextmanager
+    def watching(self, more: float = 0.0) -> Iterator[None]:
+        """Within, the seconds are counted, and some more are allowed."""
+        timer = threading.Timer((self._seconds or 0.0) + more, self._pass)
+        if self._seconds is not None:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _pass(self) -> None:
         self.passed = True
@@ -98,16 +101,20 @@ def _start() -> Any:
     home = str(Path(backcast.__file__).parents[1])
     path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path}
-    process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    apart: Any = {"process_group": 0} if os.name == "posix" else {}  # Ctrl-C is for who starts it
+    process: Any = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **apart)
     with contextlib.suppress(EOFError):  # who asks it for something will see that it is gone
         pickle.load(process.stdout)  # it is ready: no unit's time is spent on starting it
     return process
 
 
-def _ask(process: Any, unit: Unit) -> Outcome:
-    pickle.dump(unit, process.stdin)
-    process.stdin.flush()
-    outcome: Outcome = pickle.load(process.stdout)
+def _ask(process: Any, unit: Unit, deadline: _Deadline) -> Outcome:
+    with deadline.watching(COMPILING):
+        pickle.dump(unit, process.stdin)
+        process.stdin.flush()
+        pickle.load(process.stdout)  # it is compiled
+    with deadline.watching():
+        outcome: Outcome = pickle.load(process.stdout)
     return outcome
 
 

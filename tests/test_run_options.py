@@ -1,0 +1,44 @@
+"""The options of commands that run studies, and what is refused at the door."""
+
+import subprocess
+import sys
+
+import pytest
+
+SPECIFICATION = 'episodes = 2\nseeds = 3\n[[worlds]]\nkind = "maze"\n[[agents]]\nkind = "q"\n'
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--scheduler", "tcp://10.0.0.1:8786"], "--scheduler: it belongs to --engine dask, and the engine is local"),
+        (["--slurm-local"], "--slurm-local: it belongs to --engine slurm, and the engine is local"),
+        (["--engine", "dask", "--slurm-jobs", "3"], "--slurm-jobs: it belongs to --engine slurm"),
+        (["--engine", "dask", "--slurm-option", "mem=4G"], "--slurm-option: it belongs to --engine slurm"),
+        (["--engine", "slurm", "--slurm-option", "mem"], "--slurm-option: 'mem' given, expected KEY=VALUE"),
+        (["--engine", "slurm", "--slurm-local", "--shard", "1/2"], "--shard: it is for job scripts"),
+        (["--engine", "dask", "--scheduler", "tcp://a:1", "--workers", "2"], "--workers: the cluster of --scheduler"),
+        (["--shard", "3/2"], "--shard: 3/2 given, expected I/N"),
+        (["--engine", "cloud"], "'cloud' is not one of 'local', 'dask', 'slurm'"),
+        (["--time-limit", "inf"], "Invalid value for '--time-limit'"),
+        (["--time-limit", "0"], "Invalid value for '--time-limit'"),
+    ],
+)
+@pytest.mark.parametrize("also", [[], ["--dry-run"]])
+def test_options_that_do_not_fit_are_refused(options, sentence, also, tmp_path):
+    (tmp_path / "s.toml").write_text(SPECIFICATION)
+    command = [sys.executable, "-m", "backcast", "sweep", "s.toml", "--out", "out", *options, *also]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert result.returncode == 2
+    assert sentence in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_name_that_is_no_name_of_a_file(tmp_path):
+    (tmp_path / "my study.toml").write_text(SPECIFICATION)
+    command = [sys.executable, "-m", "backcast", "sweep", "my study.toml"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "name: \"my study\" given, expected letters, digits, '.', '_' and '-', such as name = \"my-study\"" in (
+        result.stderr
+    )
