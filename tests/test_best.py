@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import backcast as bc
 from backcast.studies import check_study, read_study, results
 from backcast.studies.best import best, of_study
-from backcast.studies.choice import MANY, not_distinguishable, on_fresh_seeds, over_worlds, winner
+from backcast.studies.choice import MANY, alike, on_fresh_seeds, over_worlds, winner
 from backcast.studies.runner import run_study
 from backcast.studies.statistics import paired_difference
 from backcast.studies.store import Store
@@ -26,18 +26,29 @@ class Stub:
     """Results of a study that are made up: what each label scored in each seed, everywhere or in each world."""
 
     def __init__(self, scores, **given):
-        whole = {"name": "made-up", "episodes": 3, "worlds": [MAZE], "agents": [{"kind": "q"}], **given}
+        whole = {"name": "made-up", "episodes": 3, "seeds": 4, "worlds": [MAZE], "agents": [{"kind": "q"}], **given}
         self.study = check_study(whole, "made-up")
         self.scores = scores
-        self.worlds = [world.name for world in self.study.worlds]
         self.seeds = 4
 
     def _of(self, world):
         return self.scores.get(world, self.scores)
 
-    def agents(self, world):
-        there = [cell.label for cell in self.study.runs() if cell.world.name == world]
-        return [label for label in there if label in self._of(world)]
+    def cells(self, world):
+        return [cell for cell in self.study.runs() if cell.world.name == world and cell.label in self._of(world)]
+
+    @property
+    def worlds(self):
+        return [world.name for world in self.study.worlds if self.cells(world.name)]
+
+    @property
+    def missing(self):
+        pairs = [(cell.world.name, cell.label) for cell in self.study.runs()]
+        return [(world, label) for world, label in pairs if label not in self._of(world)]
+
+    @property
+    def complete(self):
+        return not self.missing and self.seeds >= self.study.seeds
 
     def metrics(self, world, agent):
         return ["rmsve", "rmsve_inner"] if world.startswith("chain") else ["steps", "reward"]
@@ -79,8 +90,7 @@ def test_runs_that_diverged_are_never_the_best():
     assert found.settings == (("alpha", 0.1),)
     assert found.diverged == 1
     assert found.score.estimate == 12.5
-    assert found.alike == 1
-    assert found.warnings == ("alpha = 0.1 is the smallest value tried: better ones may lie beyond",)
+    assert (found.alike, found.warnings) == (1, ())
 
 
 def test_where_all_diverged_it_is_said():
@@ -192,6 +202,44 @@ def test_an_agent_without_the_setting_is_a_group_of_its_own():
     assert found[0].as_row()["alpha_model"] == "–"
 
 
+def test_several_worlds_of_one_name_are_never_compared():
+    """Mazes of a text all have the same name; the first and the third are the same, the fourth is lived in longer."""
+    longer = {"kind": "maze", "text": "S......G"}
+    given = [("m1", MAZE, {}), ("m2", longer, {}), ("m3", MAZE, {}), ("m4", MAZE, {"episodes": 9})]
+    stubs = [Stub({"q": 4 * [i + 1]}, name=name, worlds=[world], **more) for i, (name, world, more) in enumerate(given)]
+    names = ["custom-maze (m1, m3)", "custom-maze (m2)", "custom-maze (m4)"]
+    for by in (["world", "agent"], ["world"]):
+        found = best(stubs, by)
+        assert [dict(each.group)["world"] for each in found] == names
+        assert [each.worlds for each in found] == [(name,) for name in names]
+        assert [each.score.estimate for each in found] == [1, 2, 4]
+        assert [each.tried for each in found] == [2, 1, 1]
+    with pytest.raises(bc.InputError, match=r"by: not all agents live in the same worlds, .*; add world or study$"):
+        best(stubs, ["agent"])
+    assert [dict(each.group)["world"] for each in best(stubs)] == 4 * ["custom-maze"]
+    assert [each.worlds for each in best(stubs, ["study"])] == 4 * [("custom-maze",)]
+    limited = [Stub({"q": 4 * [1]}, name=f"s{i}", updates=i) for i in (1, 2)]
+    assert [each.where for each in best(limited, ["world"])] == ["custom-maze (s1)", "custom-maze (s2)"]
+
+
+def test_worlds_that_are_left_out_are_named():
+    agents = [{"kind": "forward"}, {"kind": "q", "only": "control"}]
+    chains = [{"kind": "chain", "levels": [3, levels]} for levels in range(2, 9)]
+    scores = {"q": 4 * [3], "forward": 4 * [2]}
+    (found,) = best(Stub(scores, worlds=[MAZE, CHAIN], agents=agents), ["study"])
+    assert (found.worlds, found.left_out, found.relative) == (("custom-maze",), ("chain-3-2",), False)
+    assert found.as_row()["metric"] == "steps, 1 of 2 worlds"
+    assert (found.as_dict()["worlds"], found.as_dict()["left_out"]) == (["custom-maze"], ["chain-3-2"])
+    assert found.warnings == ("left out, as not all of these are run there: chain-3-2",)
+    (found,) = best(Stub(scores, worlds=[*MAZES, *chains], agents=agents), ["study"])
+    assert found.as_row()["metric"] == "steps ÷ best, 2 of 9 worlds"
+    names = ", ".join(f"chain-3-{levels}" for levels in range(2, 7))
+    assert found.warnings == (f"left out, as not all of these are run there: {names} and 2 more",)
+    (found,) = best(Stub(scores, worlds=[*MAZES, CHAIN], agents=agents), ["study"], "reward")
+    assert (found.as_row()["metric"], found.left_out) == ("reward, mean of 2 worlds", ())  # there is none in the chain
+    assert [each.left_out for each in best(Stub(scores, worlds=[MAZE, CHAIN], agents=agents), ["agent"])] == [(), ()]
+
+
 def test_several_studies_together_and_apart():
     one, two = Stub(BOTH, **TWO_AGENTS), Stub({"q": [1, 2, 3]}, name="other")
     assert [each.group[0][1] for each in best([one, two])] == ["made-up", "made-up", "other"]
@@ -202,10 +250,116 @@ def test_several_studies_together_and_apart():
     assert of_study([one, two], None) == [one, two]
 
 
-def test_what_was_not_run_yet_is_left_out():
+# what is not done yet
+
+
+def test_what_was_not_run_yet_is_left_out_with_a_warning():
     (found,) = best(Stub({label: LUCKY[label] for label in list(LUCKY)[1:]}, grid=ALPHAS))
     assert (found.settings, found.tried) == ((("alpha", 0.5),), 2)
-    assert found.warnings == ("alpha = 0.5 is the largest value tried: better ones may lie beyond",)
+    assert found.warnings == ("made-up is not complete: 1 of 3 settings have runs that are not done",)
+    assert found.as_dict()["warnings"] == list(found.warnings)
+
+
+def test_the_edge_is_that_of_what_is_to_be_tried():
+    """Of 0.1, 0.2, 0.5 and 1 the first is not done: 0.2 is no edge, and 1 is one."""
+    grid = {"alpha": [0.1, 0.2, 0.5, 1.0]}
+    (found,) = best(Stub({"q,alpha=0.2": 4 * [1], "q,alpha=0.5": 4 * [2], "q,alpha=1": 4 * [3]}, grid=grid))
+    assert found.warnings == ("made-up is not complete: 1 of 4 settings have runs that are not done",)
+    (found,) = best(Stub({"q,alpha=0.2": 4 * [3], "q,alpha=0.5": 4 * [2], "q,alpha=1": 4 * [1]}, grid=grid))
+    assert found.warnings[1:] == ("alpha = 1 is the largest value tried, and the largest allowed",)
+    (found,) = best(Stub({"q,alpha=1": 4 * [1]}, grid=grid))
+    assert found.warnings == ("made-up is not complete: 3 of 4 settings have runs that are not done",)
+
+
+MAZES = [MAZE, {"kind": "maze"}]
+
+
+def test_over_worlds_what_is_done_in_all_of_them_is_compared():
+    scores = {
+        "custom-maze": {"q,alpha=1": 4 * [9], "q,alpha=0.5": 4 * [1], "q,alpha=0.1": 4 * [8]},
+        "maze": {"q,alpha=1": 4 * [3], "q,alpha=0.1": 4 * [2]},
+    }
+    (found,) = best(Stub(scores, worlds=MAZES, grid=ALPHAS), ["agent"])
+    assert (found.worlds, found.left_out, found.tried) == (("custom-maze", "maze"), (), 2)
+    assert (found.settings, found.score.estimate) == ((("alpha", 0.1),), 1)
+    assert found.warnings[0] == "made-up is not complete: 1 of 3 settings have runs that are not done"
+    scores["maze"] = {}
+    (found,) = best(Stub(scores, worlds=MAZES, grid=ALPHAS), ["agent"])
+    assert (found.worlds, found.tried, found.settings) == (("custom-maze",), 3, (("alpha", 0.5),))
+    assert (found.left_out, found.as_row()["metric"]) == (("maze",), "steps, 1 of 2 worlds")
+    assert found.warnings == (
+        "made-up is not complete: 3 of 3 settings have runs that are not done",
+        "left out, as nothing is done there yet: maze",
+    )
+    with pytest.raises(bc.InputError, match=r"by: no settings are done in all of the worlds yet, .*; add world"):
+        best(Stub({"custom-maze": {"q,alpha=1": 4 * [9]}, "maze": {"q,alpha=0.1": 4 * [2]}}, worlds=MAZES, grid=ALPHAS),
+             ["agent"])  # fmt: skip
+
+
+def test_a_world_that_another_study_has_not_begun_is_shared_all_the_same():
+    ready = Stub({"q": 4 * [5]}, worlds=[MAZE])
+    begun = Stub({"maze": {"q": 4 * [1]}, "custom-maze": {}}, name="other", worlds=MAZES)
+    (found,) = best([ready, begun], ["agent"])
+    assert (found.worlds, found.left_out, found.tried) == (("custom-maze",), ("maze",), 1)
+    assert found.score.estimate == 5
+    assert found.warnings == (
+        "other is not complete: 1 of 1 settings have runs that are not done",
+        "left out, as not all of these are run there: maze",
+    )
+
+
+def test_of_a_study_that_is_not_complete_every_group_says_so():
+    scores = {"custom-maze": LUCKY, "maze": {}}
+    (found,) = best(Stub(scores, worlds=MAZES, grid=ALPHAS))
+    assert found.warnings == ("made-up is not complete: other runs of it are not done",)
+    (found,) = best(Stub(LUCKY, grid=ALPHAS, seeds=20))
+    assert found.warnings == ("made-up is not complete: 4 of 20 seeds are done",)
+    (found,) = best(Stub({"custom-maze": LUCKY}, worlds=[MAZE, CHAIN], grid=ALPHAS), ["study"], "steps")
+    assert found.warnings == ("made-up is not complete: other runs of it are not done",)  # it has no steps in the chain
+    both = [Stub(LUCKY, grid=ALPHAS), Stub({"q": 4 * [1]}, name="other", seeds=9)]
+    assert [len(each.warnings) for each in best(both)] == [0, 1]
+    assert best(both, ["world"])[0].warnings == ("other is not complete: 4 of 9 seeds are done",)
+
+
+# edges
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([4 * [5], 4 * [5], 4 * [5]], 0),
+        ([[4, 5, 5, 5], 4 * [5], [5, 4, 5, 5]], 0),
+        ([4 * [5], 4 * [5], 4 * [6]], 1),
+        ([4 * [5], 4 * [6], [5, 5, 6, 5]], 0),
+        ([4 * [5], 4 * [6], 4 * [INF]], 1),
+    ],
+)
+def test_no_edge_where_the_setting_makes_no_difference(rows, words):
+    """What is at the other end, or in the far half, has to be told from the best."""
+    scores = dict(zip(("q,alpha=0.1", "q,alpha=0.5", "q,alpha=1"), rows, strict=True))
+    (found,) = best(Stub(scores, grid={"alpha": [0.1, 0.5, 1.0]}))
+    assert found.settings == (("alpha", 0.1),)
+    assert found.warnings == words * ("alpha = 0.1 is the smallest value tried: better ones may lie beyond",)
+
+
+def test_a_wide_plateau_has_no_edge_though_the_last_value_diverges():
+    scores = {f"q,alpha={alpha}": 4 * [5] for alpha in (0.1, 0.2, 0.5, 0.7)} | {"q,alpha=1": 4 * [INF]}
+    assert best(Stub(scores, grid={"alpha": [0.1, 0.2, 0.5, 0.7, 1.0]}))[0].warnings == ()
+    scores["q,alpha=0.7"] = 4 * [6]
+    assert len(best(Stub(scores, grid={"alpha": [0.1, 0.2, 0.5, 0.7, 1.0]}))[0].warnings) == 1
+
+
+def test_the_other_end_is_judged_by_the_best_of_what_else_was_tried_with_it():
+    """α makes a difference with ε = 0.1 and none with 0.2, which is as good; ε makes one with the best α."""
+    scores = {"q,alpha=0.1,epsilon=0.1": 4 * [1], "q,alpha=0.1,epsilon=0.2": 4 * [2], "q,alpha=1,epsilon=0.1": 4 * [9],
+              "q,alpha=1,epsilon=0.2": 4 * [1]}  # fmt: skip
+    grid = {"alpha": [0.1, 1.0], "epsilon": [0.1, 0.2]}
+    assert best(Stub(scores, grid=grid))[0].warnings == ()
+    scores["q,alpha=1,epsilon=0.2"] = 4 * [2]
+    assert [words.partition(" is ")[0] for words in best(Stub(scores, grid=grid))[0].warnings] == [
+        "alpha = 0.1",
+        "epsilon = 0.1",
+    ]
 
 
 def test_words_and_single_values_have_no_edge():
@@ -296,7 +450,8 @@ def test_all_at_once_tells_the_same_apart_as_one_by_one(seed, n, candidates, spr
     lows = [paired_difference(row, costs[chosen], seed=0).low for i, row in enumerate(costs) if i != chosen]
     surely = sum(low < -0.02 * spread for low in lows)
     perhaps = sum(low < 0.02 * spread for low in lows)
-    assert surely <= not_distinguishable(costs, chosen) <= perhaps
+    assert surely <= alike(costs, chosen).sum() - 1 <= perhaps
+    assert alike(costs, chosen)[chosen]
 
 
 def test_fresh_seeds_are_free_of_the_winners_curse():
@@ -389,7 +544,7 @@ def test_the_command_prints_a_table_and_warns(directory):
         [world, agent] for world in ("custom-maze", "maze") for agent in ("q", "backward@previous")
     ]
     assert "on fresh seeds: chosen on every other seed" in shown.stdout
-    assert "\nmaze, backward@previous: alpha = 1 is the largest value tried, and the largest allowed" in shown.stderr
+    assert shown.stderr == "maze, backward@previous: alpha = 1 is the largest value tried, and the largest allowed\n"
     (result,) = results(directory)
     printed = json.loads(backcast("best", directory, "--by", "world,agent", "--last", 10, "--json").stdout)
     assert printed == [each.as_dict() for each in best(result, ["world", "agent"], last=10)]
@@ -424,4 +579,4 @@ def test_of_many_seeds_the_mean_is_as_good_as_normal(seeds):
     noise = (noise - noise.mean(axis=1, keepdims=True)) / noise.std(axis=1, keepdims=True)
     best = np.zeros(seeds)
     costs = np.stack([best, 0.1 + sqrt(5) * noise[1], 0.2 + sqrt(5) * noise[2]])
-    assert not_distinguishable(costs, 0) == 1
+    assert alike(costs, 0).tolist() == [True, True, False]

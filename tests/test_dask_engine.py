@@ -1,12 +1,16 @@
 import contextlib
+import gc
 import importlib.util
 import os
 import signal
+import socketserver
 import subprocess
 import sys
 import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -193,11 +197,41 @@ def test_a_scheduler_that_does_not_come_back(cluster, store):
     assert engine.running() == {}
 
 
-def test_there_is_no_scheduler(store, monkeypatch):
+@pytest.fixture
+def web_server():
+    """The address of one that takes everybody for a browser, as that of dask's dashboard does."""
+
+    class Server(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Server) as server:
+        Thread(target=server.serve_forever).start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_there_is_no_scheduler(store, monkeypatch, capfd, web_server):
     monkeypatch.setattr(on_dask, "CONNECTING", 0.3)
-    for address in ("tcp://127.0.0.1:9", "nonsense://where"):
+    before = time.monotonic()
+    for address in ("tcp://127.0.0.1:9", "nonsense://where:1", web_server):
         with pytest.raises(InputError, match=f"--scheduler: {address} given, but no dask scheduler answers there"):
             run_study(store, STUDY, engine=DaskEngine(address))
+        gc.collect()
+    assert time.monotonic() - before < 6.0
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("address", ["", "foo", "127.0.0.1", "tcp://127.0.0.1", "tcp://:8786", "8786", "a b:1"])
+def test_an_address_without_a_port_is_refused_at_once(address):
+    expected = "expected an address with a port, such as tcp://10.0.0.1:8786"
+    with pytest.raises(InputError, match=f"--scheduler: '{address}' given, {expected}"):
+        DaskEngine(address)
+
+
+@pytest.mark.parametrize("address", ["localhost:1", "tcp://10.0.0.1:8786", "tls://node-1.lab:8786", "tcp://[::1]:8786"])
+def test_addresses_with_a_port_are_accepted(address):
+    DaskEngine(address)
 
 
 def test_without_dask_it_is_said_how_to_install_it(monkeypatch):
@@ -207,6 +241,7 @@ def test_without_dask_it_is_said_how_to_install_it(monkeypatch):
 
 
 CLIENT = """
+    import signal
     import sys
     from pathlib import Path
     from cluster import corridor
@@ -215,6 +250,7 @@ CLIENT = """
     from backcast.studies.store import Store
 
     if __name__ == "__main__":
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # it cleans up as after Ctrl-C
         engine = DaskEngine(*sys.argv[2:], workers=2)
         try:
             run_study(Store(sys.argv[1], create=True), corridor(1100), engine=engine)
@@ -257,11 +293,23 @@ def alive_in(group):
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_cluster_of_its_own(store, tmp_path):
+@pytest.mark.parametrize(
+    ("who", "later"), [("all", 0.0), ("all", 0.5), ("all", None), ("the client", 0.5), ("the client", None)]
+)
+def test_an_interrupt_ends_a_cluster_of_its_own_and_nothing_is_said(store, tmp_path, who, later):
+    """So many seconds after its processes are there, while they start; None: while they work."""
     client = start_client(tmp_path, store.directory)
+
+    def workers():
+        return [each for each in psutil.Process(client.pid).children() if "spawn_main" in " ".join(each.cmdline())]
+
     with client:
-        until(lambda: records(store) or client.poll() is not None)
-        os.killpg(client.pid, signal.SIGINT)
+        until(lambda: client.poll() is not None or (records(store) if later is None else workers()))
+        time.sleep(later or 0)
+        if who == "all":  # Ctrl-C in a terminal
+            os.killpg(client.pid, signal.SIGINT)
+        else:
+            client.terminate()
         said = client.stderr.read()
     assert (client.returncode, said) == (130, "")
     until(lambda: not alive_in(client.pid))

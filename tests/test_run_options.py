@@ -1,9 +1,15 @@
 """The options of commands that run studies, and what is refused at the door."""
 
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
+
+from cluster import until
+
+psutil = pytest.importorskip("psutil")
 
 SPECIFICATION = 'episodes = 2\nseeds = 3\n[[worlds]]\nkind = "maze"\n[[agents]]\nkind = "q"\n'
 
@@ -42,3 +48,28 @@ def test_a_name_that_is_no_name_of_a_file(tmp_path):
     assert "name: \"my study\" given, expected letters, digits, '.', '_' and '-', such as name = \"my-study\"" in (
         result.stderr
     )
+
+
+def test_no_other_engine_while_jobs_are_at_work(tmp_path):
+    """The command that started them was killed; what they do would be done twice."""
+    text = 'episodes = 2000\nseeds = 40\n[[worlds]]\nkind = "maze"\nmax_steps = 100000000\ntext = "S{}G"\n'
+    (tmp_path / "s.toml").write_text(text.format("." * 2000) + '[[agents]]\nkind = "q"\nepsilon = 1.0\n')
+    command = [sys.executable, "-m", "backcast", "sweep", "s.toml", "--out", "out"]
+    first = subprocess.Popen([*command, "--engine", "slurm", "--slurm-local", "--slurm-jobs", "1"], cwd=tmp_path)
+    folder = tmp_path / "out" / "jobs" / "local"
+    (submitted,) = until(lambda: list(folder.glob("*_submitted.pkl")))
+    job = int(submitted.name.partition("_")[0])
+    first.kill()
+    first.wait()
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert result.returncode == 2
+        assert f"jobs of an earlier --engine slurm --slurm-local still work there ({job})" in result.stderr
+    finally:
+        os.kill(job, signal.SIGTERM)
+        for process in psutil.process_iter(["cmdline"]):
+            if str(folder) in " ".join(process.info["cmdline"] or ()):
+                process.kill()
+    until(lambda: not psutil.pid_exists(job) or psutil.Process(job).status() == psutil.STATUS_ZOMBIE)
+    (tmp_path / "s.toml").write_text(SPECIFICATION)
+    assert subprocess.run([*command, "--quiet"], check=False, cwd=tmp_path).returncode == 0

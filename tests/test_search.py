@@ -17,6 +17,7 @@ from backcast.studies.search import DIGITS, NO_MODEL_RATE, Range, Space, edge, t
 
 MAZE = {"kind": "maze", "text": "S.G"}
 LOG = {"low": 0.01, "high": 1.0, "scale": "log"}
+NAN, INF = float("nan"), float("inf")
 
 
 def study(**given):
@@ -265,6 +266,17 @@ def test_choices_are_equally_likely():
         ({"grid": {"traces": ["replacing"]}}, r"grid\.traces: no agent of the study has this setting"),
         ({"grid": {"horizon": [2], "lam": [0.5]}}, r"horizon and lam: each of them says how far the model looks"),
         ({"grid": {"alpha": [0.5, 0.5]}}, r"agents: 'forward,alpha=0\.5' is there twice"),
+        ({"grid": {"alpha": [0.1, 0.10000001]}}, r"'forward,alpha=0\.1' is there twice, .*; numbers have six digits"),
+        ({"agents": 2 * [{"kind": "q"}]}, r"'q' is there twice, and results could not be told apart$"),
+        ({"grid": {"alpha": [True]}}, r"s\.toml: grid\.alpha: true given, expected a number$"),
+        ({"grid": {"alpha": [[0.5, False]]}}, r"grid\.alpha: false given, expected a number$"),
+        ({"grid": {"horizon": [2, True]}}, r"grid\.horizon: true given, expected a number$"),
+        ({"grid": {"weights": [[True]]}}, r"grid\.weights: true given, expected a number$"),
+        ({"search": {"alpha": [True]}}, r"search\.alpha: true given, expected a number$"),
+        ({"search": {"alpha": {"low": 0.1, "high": True}}}, r"search\.alpha\.high: true given, expected a finite num"),
+        ({"search": {"alpha": {"low": "a", "high": 1}}}, r'^s\.toml: search\.alpha\.low: "a" given, expected a'),
+        ({"search": {"alpha": {"low": NAN, "high": 1}}}, r"^s\.toml: search\.alpha\.low: NaN given, [\w ]+ number$"),
+        ({"search": {"alpha": {"low": 1, "high": -INF}}}, r"^s\.toml: search\.alpha\.high: -Infinity given, expected"),
         ({"grid": {"alpha": [1.0]}, "search": {"alpha": [0.5]}}, r"s\.toml: search\.alpha: it is in grid as well"),
         ({"search": {"alfa": [1.0]}}, r"search: .*'alfa' is no setting; .*did you mean 'alpha'\?"),
         ({"search": {"alpha": 0.5}}, r"search\.alpha: 0\.5 given, expected a list of choices, or a range such as"),
@@ -278,6 +290,8 @@ def test_choices_are_equally_likely():
         ({"search": {"model": {"low": 0, "high": 1}}}, r"search\.model: a range given, but it is no number"),
         ({"search": {"sample": {"low": 1.5, "high": 4}}}, r"search\.sample: 1\.5 given, input should be a valid int"),
         ({"search": {"samples": 0}}, r"search\.samples: 0 given, input should be greater than or equal to 1"),
+        ({"search": {"samples": 5}}, r"s\.toml: search\.samples: 5 given, but no setting is there to be drawn$"),
+        ({"agents": [{"kind": "q", "search": {"samples": 5}}]}, r"agents\.0\.search\.samples: 5 given, but no setting"),
         ({"search": {"seed": -1}}, r"search\.seed: -1 given, input should be greater than or equal to 0"),
         (
             {"agents": [{"kind": "q", "grid": {"alpha_model": [1.0]}}]},
@@ -300,20 +314,21 @@ def test_tables_are_refused_with_key_given_and_allowed(tables, message):
     [
         (("alpha", 0.01, [0.01, 0.1, 1.0]), "alpha = 0.01 is the smallest value tried: better ones may lie beyond"),
         (("alpha", 0.1, [0.01, 0.1, 1.0]), ""),
+        (("alpha", 0.1, [0.1]), ""),
         (("alpha", 1.0, [0.01, 1.0]), "alpha = 1 is the largest value tried, and the largest allowed"),
         (("epsilon", 0.0, [0.0, 0.5]), "epsilon = 0 is the smallest value tried, and the smallest allowed"),
         (("epsilon", 0.5, [0.0, 0.5]), "epsilon = 0.5 is the largest value tried: better ones may lie beyond"),
         (("horizon", 1, [1, 2]), "horizon = 1 is the smallest value tried, and the smallest allowed"),
         (("horizon", 2, [1, 2]), "horizon = 2 is the largest value tried: better ones may lie beyond"),
-        (("alpha", 0.012, [0.012], Range(low=0.01, high=1.0, scale="log")),
+        (("alpha", 0.012, Range(low=0.01, high=1.0, scale="log")),
          "alpha = 0.012 lies near the end of its range, 0.01: better ones may lie beyond"),
-        (("alpha", 0.013, [0.013], Range(low=0.01, high=1.0, scale="log")), ""),
-        (("alpha", 0.9, [0.9], Range(low=0.01, high=1.0, scale="log")),
+        (("alpha", 0.013, Range(low=0.01, high=1.0, scale="log")), ""),
+        (("alpha", 0.9, Range(low=0.01, high=1.0, scale="log")),
          "alpha = 0.9 lies near the end of its range, 1, and that is the largest allowed"),
-        (("epsilon", 0.951, [0.951], Range(low=0.0, high=1.0)),
+        (("epsilon", 0.951, Range(low=0.0, high=1.0)),
          "epsilon = 0.951 lies near the end of its range, 1, and that is the largest allowed"),
-        (("epsilon", 0.949, [0.949], Range(low=0.0, high=1.0)), ""),
-        (("horizon", 4, [4], Range(low=1, high=4)),
+        (("epsilon", 0.949, Range(low=0.0, high=1.0)), ""),
+        (("horizon", 4, Range(low=1, high=4)),
          "horizon = 4 lies near the end of its range, 4: better ones may lie beyond"),
     ],
 )  # fmt: skip

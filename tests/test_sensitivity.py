@@ -35,8 +35,11 @@ class StandIn:
     def agents(self, world):
         return list(self._cells[world])
 
+    def cells(self, world):
+        return list(self._cells[world].values())
+
     def metrics(self, world, agent):
-        return ["rmsve", "rmsve_inner"] if world.startswith("chain") else ["steps", "reward"]
+        return ["steps", "reward"] if "maze" in world else ["rmsve", "rmsve_inner"]
 
     def means(self, world, agent, metric):
         cell = self._cells[world][agent]
@@ -94,6 +97,29 @@ def test_axes_are_logarithmic_where_values_span_a_decade_or_the_search_says_so()
     _, figure = draw(search={"samples": 4, "alpha": {"low": 0.2, "high": 0.9, "scale": "log"}})
     assert figure.axes[0].get_xscale() == "log"
     assert {axes.get_yscale() for axes in figure.axes} == {"log"}
+
+
+def test_an_axis_with_zero_on_it_is_not_logarithmic():
+    """One agent draws on a logarithmic scale, and another has 0 in its grid, of few values or of many."""
+    for many in (3, 70):
+        values = [i / many for i in range(many)]
+        agents = [{"kind": "q"}, {"kind": "q", "label": "b", "grid": {"epsilon": values}}]
+        search = {"samples": 5, "epsilon": LOG}
+        _, figure = draw(worlds=[{"kind": "maze", "text": "S.G"}], agents=agents, search=search)
+        figure.canvas.draw()
+        (axes,) = figure.axes
+        assert axes.get_xscale() == "linear"
+        assert set(lines(axes)) == {"Q-learning", "b"}
+        assert lines(axes)["b"].get_xdata().min() < 0.1
+
+
+def test_of_many_worlds_twelve_are_drawn_and_the_rest_counted():
+    worlds = [{"kind": "boyan", "n": 5 + 4 * i} for i in range(15)]
+    results, figure = draw(worlds=worlds, grid={"alpha": [0.5, 0.1]})
+    assert [axes.get_title(loc="left") for axes in figure.axes] == results.worlds[:12]
+    assert figure.get_supxlabel().endswith("; and 3 more worlds")
+    assert draw(worlds=worlds[:13], grid={"alpha": [0.5, 0.1]})[1].get_supxlabel().endswith("; and 1 more world")
+    assert "more world" not in draw(worlds=worlds[:12], grid={"alpha": [0.5, 0.1]})[1].get_supxlabel()
 
 
 def test_a_random_search_shows_dots_and_the_best_of_each_stretch():

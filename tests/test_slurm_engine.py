@@ -20,6 +20,8 @@ from backcast.studies.batches import Batches
 from backcast.studies.engines import on_slurm, queues
 from backcast.studies.engines.local import LocalEngine
 from backcast.studies.engines.on_slurm import Job, Missing, SlurmEngine
+from backcast.studies.engines.queues import jobs_at_work, refuse_jobs_at_work
+from backcast.studies.engines.versions import versions
 from backcast.studies.runner import missing_units, run_study
 from backcast.studies.store import Store
 from backcast.studies.units import Failed, Unit, all_units
@@ -217,6 +219,53 @@ def test_jobs_that_slurm_does_not_know_are_over_after_a_while(tmp_path, slurm, m
     assert queue.states(jobs) == {}
 
 
+def test_jobs_of_earlier_commands_that_are_at_work(tmp_path, slurm, monkeypatch):
+    assert jobs_at_work(tmp_path) == []
+    folder = tmp_path / "jobs" / "slurm"
+    folder.mkdir(parents=True)
+    for job in ("7_0", "7_1", "7_2"):
+        (folder / f"{job}_submitted.pkl").touch()
+    (folder / "7_2_0_result.pkl").touch()
+    (slurm / "queue").write_text(f"7_0 {os.getpid()}\n7_2 {os.getpid()}\n9_0 {os.getpid()}\n")
+    assert jobs_at_work(tmp_path) == ["7_0"]
+    (slurm / "silent").touch()
+    assert jobs_at_work(tmp_path) == ["7_0", "7_1"]  # nobody knows better
+    monkeypatch.setenv("PATH", "")
+    assert jobs_at_work(tmp_path) == []  # there is no SLURM where they could be
+
+
+def test_processes_of_earlier_commands_that_are_at_work(tmp_path):
+    folder = tmp_path / "jobs" / "local"
+    folder.mkdir(parents=True)
+    with subprocess.Popen(["tail", "-f", "/dev/null", folder], stderr=subprocess.DEVNULL) as process:
+        for job in (process.pid, os.getpid()):
+            (folder / f"{job}_submitted.pkl").touch()
+        until(lambda: jobs_at_work(tmp_path) == [str(process.pid)])
+        process.kill()
+    assert jobs_at_work(tmp_path) == []
+
+
+def test_another_engine_is_refused_while_jobs_are_at_work(store, slurm):
+    refuse_jobs_at_work(store.directory)
+    folder = store.directory / "jobs" / "slurm"
+    folder.mkdir(parents=True)
+    for task in range(5):
+        (folder / f"7_{task}_submitted.pkl").touch()
+    (slurm / "queue").write_text("".join(f"7_{task} {os.getpid()}\n" for task in range(5)))
+    sentence = r"--engine slurm still work there \(7_0, 7_1, 7_2 and 2 more\); wait for them, or end them with scancel"
+    with pytest.raises(bc.InputError, match=sentence):
+        refuse_jobs_at_work(store.directory)
+    with pytest.raises(bc.InputError, match=sentence):
+        run_study(store, corridor(3), engine=SlurmEngine(store, local=True))
+
+
+def test_to_look_for_jobs_needs_no_submitit(tmp_path):
+    script = (
+        "import pathlib, sys; from backcast.studies.engines.queues import jobs_at_work; jobs_at_work(pathlib.Path())"
+    )
+    subprocess.run([sys.executable, "-c", f"{script}; sys.exit('submitit' in sys.modules)"], check=True, cwd=tmp_path)
+
+
 def test_what_sbatch_refuses(store, slurm):
     (slurm / "sbatch").write_text("#!/bin/bash\necho 'sbatch: error: invalid partition specified: slow' >&2; exit 1\n")
     with pytest.raises(bc.InputError, match=r"could not be submitted \(sbatch: error: invalid partition"):
@@ -270,7 +319,7 @@ def test_a_job_that_is_queued_again_leaves_alone_what_is_done_and_what_failed(st
     run_study(store, study, seeds=1)
     units = list(all_units(study, 4))
     failed = [Failed(Unit(units[0].cell, (1, 3)), "why")]
-    job = Job(store.directory, units, 1, 60.0, on_slurm._versions(), failed)
+    job = Job(store.directory, units, 1, 60.0, versions(), failed)
     job = pickle.loads(pickle.dumps(job.checkpoint().function))
     assert job() == failed
     records = [record for _, record in store.batches() if record["machine"].get("job") == "7"]
@@ -303,7 +352,10 @@ from backcast.studies.engines.on_slurm import SlurmEngine
 from backcast.studies.runner import run_study
 store = Store(sys.argv[1])
 with open(sys.argv[2]) as file:
-    run_study(store, check_study(json.load(file), "test"), engine=SlurmEngine(store, jobs=2, local=True))
+    try:
+        run_study(store, check_study(json.load(file), "test"), engine=SlurmEngine(store, jobs=2, local=True))
+    except KeyboardInterrupt:
+        sys.exit(130)
 """
 
 
@@ -346,12 +398,27 @@ def test_processes_end_with_who_started_them(store):
     assert len(at_work(store.directory)) == 4
     performing.close()
     assert at_work(store.directory) == []
+    assert files_of_jobs(store) == []
     assert len(store.index().seed) < 40
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2, 4], ids=["the first is started", "both are", "and what they look after"])
+def test_ctrl_c_ends_processes_and_nothing_is_said(store, tmp_path, processes):
+    (tmp_path / "study.json").write_text(corridor(700, seeds=40).model_dump_json(exclude_defaults=True))
+    command = [sys.executable, "-c", CLIENT, store.directory, tmp_path / "study.json"]
+    with subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True) as client:
+        until(lambda: client.poll() is not None or len(at_work(store.directory)) >= processes)
+        os.killpg(client.pid, signal.SIGINT)
+        said = client.stderr.read()
+    assert (client.returncode, said) == (130, "")
+    assert at_work(store.directory) == []
+    assert files_of_jobs(store) == []
+
+
+@pytest.mark.slow
 def test_other_versions_are_refused_with_both_named(store, monkeypatch):
-    monkeypatch.setattr(on_slurm, "_versions", lambda: {"backcast": "0.0.1", "numba": "0.0.2", "numpy": "0.0.3"})
+    monkeypatch.setattr(on_slurm, "versions", lambda: {"backcast": "0.0.1", "numba": "0.0.2", "numpy": "0.0.3"})
     engine = SlurmEngine(store, jobs=1, local=True)
     with pytest.raises(bc.InputError, match=r"a job has other versions, .*numpy': '\d.*, than .*numpy': '0\.0\.3'"):
         run_study(store, corridor(3), engine=engine)

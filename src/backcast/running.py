@@ -91,6 +91,7 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
 def run_studies(studies: Sequence["Study"], options: RunOptions) -> list["Failed"]:
     """Run what is missing of some studies; the units that could not be performed."""
     from backcast.display import watching
+    from backcast.studies.engines.queues import refuse_jobs_at_work
     from backcast.studies.runner import run_study
     from backcast.studies.store import Store
 
@@ -98,6 +99,8 @@ def run_studies(studies: Sequence["Study"], options: RunOptions) -> list["Failed
     store = Store(options.out, create=True)
     for path in store.foreign_files():
         _tell(f"{path} is not a file of Backcast's and is left alone")
+    if options.engine != "slurm":
+        refuse_jobs_at_work(options.out)  # they would make the same runs
     failures: list[Failed] = []
     for study in studies:
         engine = _engine(options, store)

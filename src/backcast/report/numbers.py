@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from backcast.arrays import Indices, Vector
 from backcast.report import style
+from backcast.studies.cells import Cell
 from backcast.studies.divergence import divergences
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap, on_update_grid
@@ -39,6 +40,9 @@ class Results(Protocol):
 
     def agents(self, world: str) -> Sequence[str]:
         """The names of the agents that were run in a world; the others are compared with the first."""
+
+    def cells(self, world: str) -> Sequence[Cell]:
+        """What these agents are, in their order."""
 
     def metrics(self, world: str, agent: str) -> Sequence[str]:
         """What was measured, the error first: some of rmsve, rmsve_inner, steps and reward."""

@@ -13,13 +13,14 @@ from backcast.arrays import Indices, Vector
 from backcast.report import drawing, style
 from backcast.report.comparisons import MARKERS, draw_line
 from backcast.report.numbers import METRIC_NAMES, Results
-from backcast.studies.best import Trial, tried
 from backcast.studies.choice import winner
 from backcast.studies.search import Range, is_number
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap
+from backcast.studies.trials import Trial, tried
 
 ACROSS = 4  # worlds side by side
+MOST = 12  # worlds drawn
 FEW = 60  # values of a setting up to which each of them is drawn
 MARKED = 20  # points of a line up to which they have markers
 STRETCHES, IN_EACH = 12, 8  # into how many an axis is cut at most, and how many settings are in each on average
@@ -66,7 +67,7 @@ def sensitivity(results: Results) -> Figure:
     are dots, and the line is the best of each stretch of the axis. Agents without the setting are level lines at their
     best.
     """
-    settings, worlds = searched_numbers(results.study), list(results.worlds)
+    settings, worlds = searched_numbers(results.study), list(results.worlds)[:MOST]
     columns = min(ACROSS, len(worlds))
     blocks = math.ceil(len(worlds) / columns)
     size = {"width": min(13.0, 4.5 + 3.5 * columns), "height": 1.4 + 3.1 * blocks * len(settings)}
@@ -97,20 +98,21 @@ def _note(results: Results, axes: Sequence[Axes]) -> str:
     seeds = f"{results.seeds} seeds, 95 % bootstrap interval" if results.seeds > 1 else "one seed"
     parts = [f"mean over episodes and {seeds}", "line: the best over all other settings", "circle: an agent's best"]
     parts += ["dots: settings tried, and the line the best of each stretch"] if DOT in marks else []
-    return "; ".join(parts + (["×: all diverged"] if "x" in marks else []))
+    parts += ["×: all diverged"] if "x" in marks else []
+    more = len(results.worlds) - MOST
+    return "; ".join(parts + ([f"and {more:,} more world{'s' if more > 1 else ''}"] if more > 0 else []))
 
 
 def _on_log_scale(study: Study, setting: str) -> bool:
-    """Whether the search said so, or positive numbers span a decade."""
+    """Whether all numbers are positive and span a decade, or a search says so."""
     sources = [space.sources.get(setting, ()) for space in study.spaces]
-    if any(isinstance(source, Range) and source.scale == "log" for source in sources):
-        return True
     ends = [
         number
         for source in sources
         for number in ((source.low, source.high) if isinstance(source, Range) else filter(is_number, source))
     ]
-    return min(ends) > 0 and max(ends) >= 10 * min(ends)
+    said = any(isinstance(source, Range) and source.scale == "log" for source in sources)
+    return min(ends) > 0 and (said or max(ends) >= 10 * min(ends))
 
 
 def _draw(axes: Axes, trials: Sequence[Trial], setting: str, log: bool, wide: bool) -> None:

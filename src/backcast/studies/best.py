@@ -6,60 +6,23 @@ from the best are counted. What is not done yet, worlds that are left out, and a
 warned of.
 """
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from backcast.arrays import Mask, Vector, as_whole
+from backcast.arrays import Mask, Vector
 from backcast.errors import InputError, nearest
 from backcast.settings import describe
-from backcast.studies.cells import Cell
 from backcast.studies.choice import alike, on_fresh_seeds, over_worlds, winner
 from backcast.studies.search import Point, edge, is_number
-from backcast.studies.spec import METRICS, Study
+from backcast.studies.spec import METRICS
 from backcast.studies.statistics import Interval, bootstrap
+from backcast.studies.trials import Candidate, Progress, Results, Trial, group_of, names_of_worlds, not_done, tried
 
 KEYS = ("study", "world", "agent")
 NAMED = 5  # worlds in a warning
-
-
-class Scores(Protocol):
-    """What was measured in a study."""
-
-    @property
-    def study(self) -> Study:
-        """The study itself."""
-
-    def cells(self, world: str) -> Sequence[Cell]:
-        """The agents that were run in a world."""
-
-    def metrics(self, world: str, agent: str) -> Sequence[str]:
-        """What was measured, the error first."""
-
-    def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """What was measured in each episode, (seeds, episodes)."""
-
-    def means(self, world: str, agent: str, metric: str) -> Vector:
-        """The mean of each seed's curve, (seeds,)."""
-
-
-class Results(Scores, Protocol):
-    """What has to be known of a study."""
-
-    @property
-    def worlds(self) -> Sequence[str]:
-        """The names of the worlds in which something was run."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every run of the study is there."""
-
-    @property
-    def missing(self) -> Collection[tuple[str, str]]:
-        """Worlds and labels of which no run is."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +34,7 @@ class Best:
         settings: what is best about everything else.
         metric: what it was judged by.
         worlds: the worlds that it was judged in.
-        left_out: worlds that it was not judged in, because not all of the group are run there.
+        left_out: worlds that it was not judged in: not all of the group are run there, or nothing is done there yet.
         relative: whether it was judged by the mean over worlds of its mean divided by the best mean there.
         score: its mean, with the 95 % bootstrap interval over seeds; infinite if all settings diverged.
         fresh: what a choice is worth on seeds that had no say in it; None with one seed.
@@ -140,23 +103,6 @@ class Best:
         return f"{mean} {f'{used} of {total}' if self.left_out else total} worlds"
 
 
-class Trial(NamedTuple):
-    """What one agent with certain settings scored in one world, (seeds,)."""
-
-    study: Study
-    cell: Cell
-    metric: str
-    scores: Vector
-
-    @property
-    def candidate(self) -> "Candidate":
-        """What it is a trial of."""
-        return self.study.name, self.cell.base, self.cell.point
-
-
-Candidate = tuple[str, str, Point]  # a study, an agent of it and its settings
-
-
 R = TypeVar("R", bound=Results)
 
 
@@ -189,39 +135,23 @@ def best(
     if metric is not None and metric not in METRICS:
         raise InputError(f"metric: {metric!r} given, expected one of {', '.join(METRICS)}{nearest(metric, METRICS)}")
     _check_keys(by, found)
-    names = _names(found, "study" not in by)
+    names = names_of_worlds(found, "study" not in by)
     groups: dict[Point, dict[Candidate, dict[str, Trial]]] = {}
     for result in found:
         for world in result.worlds:
             name = names[result.study.name, world]
             for trial in tried(result, world, metric, last):
-                group = groups.setdefault(_group(result.study, name, trial.cell, by), {})
+                group = groups.setdefault(group_of(result.study, name, trial.cell, by), {})
                 group.setdefault(trial.candidate, {})[name] = trial
     if not groups:
         raise InputError(f"metric: {metric!r} given, but it is measured in none of the worlds")
-    undone = _undone(found, names, by, metric)
+    undone = not_done(found, names, by, metric)
     unfinished = {result.study.name for result in found if not result.complete}
     lives = {(study, name) for (study, _), name in names.items()}
     return [
-        _best(group, list(candidates.values()), by, lives, _Progress(unfinished, undone.get(group, set())))
+        _best(group, list(candidates.values()), by, lives, Progress(unfinished, undone.get(group, {})))
         for group, candidates in groups.items()
     ]
-
-
-def tried(result: Scores, world: str, metric: str | None = None, last: int | None = None) -> list[Trial]:
-    """What every agent of a world scored; nothing if the metric is not measured there."""
-    cells, study = result.cells(world), result.study
-    measured = result.metrics(world, cells[0].label)
-    chosen = metric or measured[0]
-    if chosen not in measured:
-        return []
-    return [Trial(study, cell, chosen, _mean(result, world, cell.label, chosen, last)) for cell in cells]
-
-
-def _mean(result: Scores, world: str, label: str, metric: str, last: int | None) -> Vector:
-    if last is None:
-        return result.means(world, label, metric)
-    return result.curves(world, label, metric)[:, -as_whole("last", last, 1) :].mean(axis=1)
 
 
 def _check_keys(by: Sequence[str], found: Sequence[Results]) -> None:
@@ -234,78 +164,17 @@ def _check_keys(by: Sequence[str], found: Sequence[Results]) -> None:
         raise InputError(f"by: nothing given, expected some of {', '.join(known)}")
 
 
-def _names(found: Sequence[Results], together: bool) -> dict[tuple[str, str], str]:
-    """What the worlds of each study are called; if studies come together, never several worlds the same.
-
-    Worlds are the same if they are made alike and lived in for as long.
-    """
-    same: dict[str, dict[tuple[str, int, int | None], list[str]]] = {}
-    names = {}
-    for result in found:
-        for world in result.worlds:
-            cell, study = result.cells(world)[0], result.study.name
-            what = json.dumps(cell.world.identity, sort_keys=True), cell.episodes, cell.updates
-            same.setdefault(world, {}).setdefault(what, []).append(study)
-            names[study, world] = world
-    for world, studies in same.items():
-        if together and len(studies) > 1:
-            names |= {(study, world): f"{world} ({', '.join(those)})" for those in studies.values() for study in those}
-    return names
-
-
-def _group(study: Study, world: str, cell: Cell, by: Sequence[str]) -> Point:
-    """The keys and their values; None for a setting that the agent does not have."""
-    given = {"study": study.name, "world": world, "agent": cell.base, **dict(cell.point)}
-    return tuple((key, given.get(key)) for key in by)
-
-
-def _undone(
-    found: Sequence[Results], names: dict[tuple[str, str], str], by: Sequence[str], metric: str | None
-) -> dict[Point, set[Candidate]]:
-    """Of each group, what is not done in one of the worlds in which it will be judged."""
-    undone: dict[Point, set[Candidate]] = {}
-    for result in found:
-        missing, study = set(result.missing), result.study
-        for cell in study.runs() if missing else ():
-            world = cell.world.name
-            measured = metric is None or metric.startswith("rmsve") == (cell.world.purpose == "prediction")
-            if measured and (world, cell.label) in missing:
-                group = _group(study, names.get((study.name, world), world), cell, by)
-                undone.setdefault(group, set()).add((study.name, cell.base, cell.point))
-    return undone
-
-
-class _Progress(NamedTuple):
-    """Studies that are not complete, and what is not done of a group."""
-
-    unfinished: set[str]
-    undone: set[Candidate]
-
-    def warnings(self, candidates: list[dict[str, Trial]], seeds: int) -> Iterator[str]:
-        """What is to be said of a group's studies."""
-        trials = [next(iter(trials.values())) for trials in candidates]
-        known = self.undone.union(trial.candidate for trial in trials) if self.unfinished else set()
-        for study in {trial.study.name: trial.study for trial in trials}.values():
-            if study.name not in self.unfinished:
-                continue
-            undone, total = (sum(each[0] == study.name for each in those) for those in (self.undone, known))
-            what = "other runs of it are not done"
-            if undone:
-                what = f"{undone:,} of {total:,} settings have runs that are not done"
-            elif seeds < study.seeds:
-                what = f"{seeds:,} of {study.seeds:,} seeds are done"
-            yield f"{study.name} is not complete: {what}"
-
-
 def _best(
     group: Point,
     everything: list[dict[str, Trial]],
     by: Sequence[str],
     lives: set[tuple[str, str]],
-    progress: _Progress,
+    progress: Progress,
 ) -> Best:
     """The best of a group's candidates, each of them with its trial in every world."""
-    worlds, left_out = _shared_worlds(everything, lives)
+    worlds, foreign = _shared_worlds(everything, lives)
+    begun = {world for trials in everything for world in trials}
+    waiting = [world for world in progress.worlds() if world not in begun]
     candidates = [trials for trials in everything if all(world in trials for world in worlds)]
     if not candidates:
         raise InputError("by: no settings are done in all of the worlds yet, to be compared over them; add world")
@@ -322,7 +191,7 @@ def _best(
         settings=_settings(trials[chosen], by, trials),
         metric=", ".join(metrics),
         worlds=tuple(worlds),
-        left_out=tuple(left_out),
+        left_out=(*foreign, *waiting),
         relative=relative,
         score=_turned(bootstrap(judged[chosen], seed=0), sign),
         fresh=None if judged.shape[1] < 2 else _turned(bootstrap(on_fresh_seeds(judged), seed=0), sign),
@@ -331,8 +200,9 @@ def _best(
         diverged=int(lost.sum()),
         warnings=(
             *progress.warnings(everything, judged.shape[1]),
-            *_left_out(left_out),
-            *(_all_diverged(len(candidates)) if lost.all() else _edges(trials, chosen, near, by)),
+            *_left_out("not all of these are run there", foreign),
+            *_left_out("nothing is done there yet", waiting),
+            *(_all_diverged(len(candidates)) if lost.all() else _edges(trials, chosen, near)),
         ),
     )
 
@@ -342,17 +212,17 @@ def _shared_worlds(candidates: list[dict[str, Trial]], lives: set[tuple[str, str
     purposes = {world: trial.cell.world.purpose for trials in candidates for world, trial in trials.items()}
     trials = (next(iter(trials.values())) for trials in candidates)
     who = {(trial.study.name, trial.study.agents[trial.cell.place].only) for trial in trials}
-    shared = [
-        world
+    for_all = {
+        world: all((study, world) in lives and only in (None, purpose) for study, only in who)
         for world, purpose in purposes.items()
-        if all((study, world) in lives and only in (None, purpose) for study, only in who)
-    ]
+    }
+    shared = [world for world in for_all if for_all[world]]
     if not shared:
         also = " or study" if len({study for study, _ in who}) > 1 else ""
         raise InputError(
             f"by: not all agents live in the same worlds, and cannot be compared over them; add world{also}"
         )
-    return shared, [world for world in purposes if world not in shared]
+    return shared, [world for world in for_all if not for_all[world]]
 
 
 def _stack(scores: Iterable[Vector]) -> Vector:
@@ -370,39 +240,37 @@ def _settings(chosen: Trial, by: Sequence[str], trials: Sequence[Trial]) -> Poin
     return (*study, *agent, *(pair for pair in chosen.cell.point if pair[0] not in by))
 
 
-def _left_out(worlds: Sequence[str]) -> tuple[str, ...]:
+def _left_out(reason: str, worlds: Sequence[str]) -> tuple[str, ...]:
     if not worlds:
         return ()
     more = f" and {len(worlds) - NAMED:,} more" if len(worlds) > NAMED else ""
-    return (f"left out, as not all of these are run there: {', '.join(worlds[:NAMED])}{more}",)
+    return (f"left out, as {reason}: {', '.join(worlds[:NAMED])}{more}",)
 
 
 def _all_diverged(candidates: int) -> tuple[str, ...]:
     return (f"all {candidates:,} settings diverged" if candidates > 1 else "it diverged",)
 
 
-def _edges(trials: Sequence[Trial], chosen: int, near: Mask, by: Sequence[str]) -> Iterator[str]:
+def _edges(trials: Sequence[Trial], chosen: int, near: Mask) -> Iterator[str]:
     """A warning for each setting whose best value lies at the edge of those to be tried, if it makes a difference."""
     best = trials[chosen]
     mine = [
-        (dict(trial.cell.point), is_near)
-        for trial, is_near in zip(trials, near, strict=True)
+        (trial.cell.point, is_near)
+        for trial, is_near in zip(trials, near.tolist(), strict=True)
         if trial.study is best.study and trial.cell.place == best.cell.place
     ]
-    for name, value in best.cell.point:
-        if name in by or not is_number(value):
-            continue
-        words = edge(name, value, best.study.spaces[best.cell.place].sources[name])
-        others = [(point[name], is_near) for point, is_near in mine if is_number(point[name])]
-        if words and _matters(value, others):
+    sources = best.study.spaces[best.cell.place].sources
+    for i, (name, value) in enumerate(best.cell.point):
+        words = edge(name, value, sources[name]) if is_number(value) else ""
+        if words and _matters(value, [(point[i][1], is_near) for point, is_near in mine]):
             yield words
 
 
-def _matters(value: float, others: Sequence[tuple[float, bool]]) -> bool:
+def _matters(value: float, others: Sequence[tuple[Any, bool]]) -> bool:
     """Whether numbers far from it, in the other half of those done, were tried and all told from the best."""
-    order = sorted({number for number, _ in others})
+    order = sorted({number for number, _ in others if is_number(number)})
     place = {number: i for i, number in enumerate(order)}
-    far = [is_near for number, is_near in others if 2 * abs(place[number] - place[value]) >= len(order)]
+    far = [is_near for other, is_near in others if 2 * abs(place.get(other, place[value]) - place[value]) >= len(order)]
     return bool(far) and not any(far)
 
 

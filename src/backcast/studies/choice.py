@@ -45,7 +45,7 @@ def on_fresh_seeds(costs: Vector) -> Vector:
 
 
 def alike(costs: Vector, chosen: int) -> Mask:
-    """Which rows the seeds do not tell from the chosen one, which has the lowest mean and is one of them, (candidates,).
+    """Which rows the seeds do not tell from the chosen one, which has the lowest mean and is among them, (candidates,).
 
     Those of which the 95 % bootstrap interval of the mean paired difference begins at or below 0: all rows meet the
     same resampled seeds, but for those so much worse that the bootstrap could not find otherwise. Rows that diverged
@@ -54,7 +54,7 @@ def alike(costs: Vector, chosen: int) -> Mask:
     """
     if not np.isfinite(costs[chosen]).all():
         return np.ones(len(costs), dtype=bool)
-    found: Mask = np.isfinite(costs).all(axis=1)
+    found = np.asarray(np.isfinite(costs).all(axis=1))
     n = costs.shape[1]
     if n == 1:
         return found

@@ -21,7 +21,17 @@ from types import GenericAlias
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from backcast.agents import agent
 from backcast.errors import InputError, nearest
@@ -41,13 +51,22 @@ NO_MODEL_RATE = (
 )  # fmt: skip
 
 
+def _finite(given: Any) -> int | float:
+    if not is_number(given) or not np.isfinite(given):
+        raise ValueError("expected a finite number")
+    return given
+
+
+Number = Annotated[int | float, PlainValidator(_finite)]
+
+
 class Range(BaseModel):
     """Numbers from low to high, each as likely as another, or on a logarithmic scale each order of magnitude."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    low: int | float
-    high: int | float
+    low: Number
+    high: Number
     scale: Literal["linear", "log"] = "linear"
 
     @model_validator(mode="after")
@@ -139,9 +158,20 @@ def _checked_values(name: str, values: list[Any], types: Mapping[str, Any]) -> l
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{name}: {json.dumps(first['input'], default=str)} given, {_lower(first['msg'])}") from None
+    if bool not in (types[name], *get_args(types[name])):
+        _refuse_switches(name, values)
     for value in _telling(typed):
         allowed(name, value)
     return typed
+
+
+def _refuse_switches(name: str, values: Iterable[Any]) -> None:
+    """Raise where true or false would be taken for 1 or 0."""
+    for value in values:
+        if isinstance(value, bool):
+            raise InputError(f"{name}: {json.dumps(value)} given, expected a number")
+        if isinstance(value, (list, tuple)):
+            _refuse_switches(name, value)
 
 
 @functools.cache

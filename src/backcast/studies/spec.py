@@ -187,7 +187,11 @@ class Study(_Searched):
         has = [takes(chosen.kind, chosen.only) for chosen in self.agents]
         everybody = dict.fromkeys(name for names in has for name in names)
         _refuse_foreign("", self, "no agent of the study has this setting; theirs are", everybody)
-        return [self._space(place, names) for place, names in enumerate(has)]
+        spaces = [self._space(place, names) for place, names in enumerate(has)]
+        _refuse_nothing_to_draw("", self.search, spaces)
+        for place, (own, space) in enumerate(zip(self.agents, spaces, strict=True)):
+            _refuse_nothing_to_draw(f"agents.{place}.", own.search, [space])
+        return spaces
 
     def _space(self, place: int, has: list[str]) -> Space:
         own = self.agents[place]
@@ -238,6 +242,12 @@ def _refuse_foreign(where: str, given: _Searched, who: str, has: Collection[str]
                 raise InputError(f"{where}{table}.{name}: {who} {', '.join(has)}{nearest(name, has)}")
 
 
+def _refuse_nothing_to_draw(where: str, search: Search, spaces: list[Space]) -> None:
+    """Raise where samples are asked for of no setting."""
+    if search.samples is not None and not any(space.drawn for space in spaces):
+        raise InputError(f"{where}search.samples: {search.samples} given, but no setting is there to be drawn")
+
+
 def read_study(path: str | Path) -> Study:
     """A study from a TOML file; its name is that of the file unless it says otherwise."""
     path = Path(path)
@@ -275,7 +285,8 @@ def _refuse_twice(source: str, key: str, names: list[str]) -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise InputError(f"{source}: {key}: {name!r} is there twice, and results could not be told apart")
+            digits = "; numbers have six digits there" if "=" in name else ""
+            raise InputError(f"{source}: {key}: {name!r} is there twice, and results could not be told apart{digits}")
         seen.add(name)
 
 

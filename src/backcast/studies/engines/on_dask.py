@@ -145,7 +145,7 @@ class _Tasks:
             self._client = Client.__new__(Client)  # within reach of `disconnect`, also if it is never finished
             try:
                 self._client.__init__(address, timeout=seconds, set_as_default=False, name="backcast")
-            except (OSError, ValueError, TypeError) as error:
+            except Exception as error:  # of any kind, if it is something else that answers
                 self.disconnect()
                 raise InputError(f"--scheduler: {address} given, but no dask scheduler answers there") from error
 
@@ -155,7 +155,6 @@ class _Tasks:
         if self._client is not None:
             with contextlib.suppress(Exception):  # there may be nobody who would answer
                 self._client.close(timeout=ASKING)
-            self._client.status = "closed"  # it shall not try again when it is garbage collected
             self._client = None
 
     def count(self) -> dict[str, str]:

@@ -33,7 +33,7 @@ from backcast.studies.engines.queues import (
     Queue,
     SlurmQueue,
     checked_options,
-    jobs_at_work,
+    refuse_jobs_at_work,
 )
 from backcast.studies.engines.supervised import known_elsewhere
 from backcast.studies.engines.versions import versions
@@ -98,9 +98,7 @@ class SlurmEngine:
         for unit in units:
             if not known_elsewhere(unit):
                 raise InputError(f"--engine slurm: only this process knows the agent {unit.cell.label!r}, jobs do not")
-        others = jobs_at_work(self._directory, [self._others])
-        if others:
-            raise InputError(f"{self._directory}: {', '.join(others)}: these jobs of another queue still work there")
+        refuse_jobs_at_work(self._directory, [self._others])
         missing = Missing(units)
         earlier = self._queue.known()
         self._seen = set() if earlier else set(self._records())

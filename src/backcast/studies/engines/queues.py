@@ -194,6 +194,19 @@ class ProcessQueue(Queue):
         return set(jobs)
 
 
+def refuse_jobs_at_work(directory: Path, queues: Sequence[str] = (SLURM, PROCESSES)) -> None:
+    """Raise InputError if another engine would make the runs that jobs of these queues are about to make."""
+    for queue in queues:
+        jobs = jobs_at_work(directory, [queue])
+        if jobs:
+            which = ", ".join(jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
+            option, end = ("", "scancel") if queue == SLURM else (" --slurm-local", "kill")
+            raise InputError(
+                f"{directory}: jobs of an earlier --engine slurm{option} still work there ({which}); "
+                f"wait for them, or end them with {end}"
+            )
+
+
 def jobs_at_work(directory: Path, queues: Sequence[str] = (SLURM, PROCESSES)) -> list[str]:
     """The ids of jobs of earlier commands that still work, or wait for it, in the directory of a store."""
     found: list[str] = []

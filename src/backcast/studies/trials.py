@@ -1,0 +1,147 @@
+"""What was tried in a study and what it scored, and what is to be said of trials that are not done yet."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from backcast.arrays import Vector, as_whole
+from backcast.studies.cells import Cell
+from backcast.studies.search import Point
+from backcast.studies.spec import Study
+
+
+class Scores(Protocol):
+    """What was measured in a study."""
+
+    @property
+    def study(self) -> Study:
+        """The study itself."""
+
+    def cells(self, world: str) -> Sequence[Cell]:
+        """The agents that were run in a world."""
+
+    def metrics(self, world: str, agent: str) -> Sequence[str]:
+        """What was measured, the error first."""
+
+    def curves(self, world: str, agent: str, metric: str) -> Vector:
+        """What was measured in each episode, (seeds, episodes)."""
+
+    def means(self, world: str, agent: str, metric: str) -> Vector:
+        """The mean of each seed's curve, (seeds,)."""
+
+
+class Results(Scores, Protocol):
+    """What has to be known of a study."""
+
+    @property
+    def worlds(self) -> Sequence[str]:
+        """The names of the worlds in which something was run."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run of the study is there."""
+
+    @property
+    def missing(self) -> Collection[tuple[str, str]]:
+        """Worlds and labels of which no run is."""
+
+
+class Trial(NamedTuple):
+    """What one agent with certain settings scored in one world, (seeds,)."""
+
+    study: Study
+    cell: Cell
+    metric: str
+    scores: Vector
+
+    @property
+    def candidate(self) -> "Candidate":
+        """What it is a trial of."""
+        return self.study.name, self.cell.base, self.cell.point
+
+
+Candidate = tuple[str, str, Point]  # a study, an agent of it and its settings
+
+
+def tried(result: Scores, world: str, metric: str | None = None, last: int | None = None) -> list[Trial]:
+    """What every agent of a world scored; nothing if the metric is not measured there."""
+    cells, study = result.cells(world), result.study
+    measured = result.metrics(world, cells[0].label)
+    chosen = metric or measured[0]
+    if chosen not in measured:
+        return []
+    return [Trial(study, cell, chosen, _mean(result, world, cell.label, chosen, last)) for cell in cells]
+
+
+def _mean(result: Scores, world: str, label: str, metric: str, last: int | None) -> Vector:
+    if last is None:
+        return result.means(world, label, metric)
+    return result.curves(world, label, metric)[:, -as_whole("last", last, 1) :].mean(axis=1)
+
+
+def names_of_worlds(found: Sequence[Results], together: bool) -> dict[tuple[str, str], str]:
+    """What the worlds of each study are called; if studies come together, never several worlds the same.
+
+    Worlds are the same if they are made alike and lived in for as long.
+    """
+    same: dict[str, dict[tuple[str, int, int | None], list[str]]] = {}
+    names = {}
+    for study in (result.study for result in found):
+        for world in study.worlds:
+            made = json.dumps(world.identity, sort_keys=True)
+            what = made, world.episodes or study.episodes, world.updates or study.updates
+            same.setdefault(world.name, {}).setdefault(what, []).append(study.name)
+            names[study.name, world.name] = world.name
+    for name, several in same.items():
+        if together and len(several) > 1:
+            names |= {(owner, name): f"{name} ({', '.join(those)})" for those in several.values() for owner in those}
+    return names
+
+
+def group_of(study: Study, world: str, cell: Cell, by: Sequence[str]) -> Point:
+    """The keys and their values; None for a setting that the agent does not have."""
+    given = {"study": study.name, "world": world, "agent": cell.base, **dict(cell.point)}
+    return tuple([(key, given.get(key)) for key in by])
+
+
+def not_done(
+    found: Sequence[Results], names: dict[tuple[str, str], str], by: Sequence[str], metric: str | None
+) -> dict[Point, dict[Candidate, list[str]]]:
+    """Of each group, what is not done, and in which worlds."""
+    undone: dict[Point, dict[Candidate, list[str]]] = {}
+    for result in found:
+        missing, study = set(result.missing), result.study
+        for cell in study.runs() if missing else ():
+            world = cell.world.name
+            measured = metric is None or metric.startswith("rmsve") == (cell.world.purpose == "prediction")
+            if measured and (world, cell.label) in missing:
+                name = names[study.name, world]
+                group = undone.setdefault(group_of(study, name, cell, by), {})
+                group.setdefault((study.name, cell.base, cell.point), []).append(name)
+    return undone
+
+
+class Progress(NamedTuple):
+    """Studies that are not complete, and what is not done of a group, with the worlds in which it is not."""
+
+    unfinished: set[str]
+    undone: dict[Candidate, list[str]]
+
+    def worlds(self) -> list[str]:
+        """Those in which something is not done."""
+        return list(dict.fromkeys(world for worlds in self.undone.values() for world in worlds))
+
+    def warnings(self, candidates: list[dict[str, Trial]], seeds: int) -> Iterator[str]:
+        """What is to be said of a group's studies."""
+        trials = [next(iter(trials.values())) for trials in candidates]
+        known = self.undone.keys() | {trial.candidate for trial in trials} if self.unfinished else set()
+        for study in {trial.study.name: trial.study for trial in trials}.values():
+            if study.name not in self.unfinished:
+                continue
+            undone, total = (sum(each[0] == study.name for each in those) for those in (self.undone, known))
+            what = "other runs of it are not done"
+            if undone:
+                what = f"{undone:,} of {total:,} settings have runs that are not done"
+            elif seeds < study.seeds:
+                what = f"{seeds:,} of {study.seeds:,} seeds are done"
+            yield f"{study.name} is not complete: {what}"
