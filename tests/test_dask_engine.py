@@ -293,9 +293,7 @@ def alive_in(group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("who", "later"), [("all", 0.0), ("all", 0.5), ("all", None), ("the client", 0.5), ("the client", None)]
-)
+@pytest.mark.parametrize(("who", "later"), [("all", 0.0), ("all", 0.5), ("the client", None)])
 def test_an_interrupt_ends_a_cluster_of_its_own_and_nothing_is_said(store, tmp_path, who, later):
     """So many seconds after its processes are there, while they start; None: while they work."""
     client = start_client(tmp_path, store.directory)

@@ -230,8 +230,10 @@ def long_study(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("midst", [0.0, 2.0])  # while its processes start, and of a unit
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("how", "code", "midst"),  # seconds after its processes are started: at once, and of a unit
+    [(signal.SIGINT, 130, 0.0), (signal.SIGINT, 130, 2.0), (signal.SIGTERM, 143, 2.0), (signal.SIGKILL, -9, 2.0)],
+)
 def test_stopped_it_leaves_nothing_behind(how, code, midst, tmp_path, long_study):
     process = backcast(
         *("sweep", long_study, "--out", tmp_path / "out", "--time-limit", 600, "--workers", 2), start_new_session=True

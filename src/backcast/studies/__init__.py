@@ -1,5 +1,8 @@
 """Studies: many seeds of several agents in several worlds, kept in a directory, judged and exported."""
 
+import contextlib
+import gc
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -43,9 +46,22 @@ def results(directory: str | Path) -> list[Results]:
 def _stored(directory: str | Path) -> list[Results]:
     """The results of every study in a directory of which any run is there."""
     store = Store(directory)
-    index = store.index()
-    found = [Results(store, study, index) for study in store.studies()]
+    with _no_collecting():
+        index = store.index()
+        found = [Results(store, study, index) for study in store.studies()]
     return [result for result in found if result.worlds]
+
+
+@contextlib.contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Within, no garbage is looked for: a hundred thousand records are none, and to look again and again takes long."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def export(directory: str | Path, target: str | Path) -> int:

@@ -117,9 +117,10 @@ class Results:
         piece: list[tuple[str, str, str, Indices, Vector]] = []
         rows = 0
         for (world, agent), runs in self._runs.items():
+            there, seeds = np.arange(runs.start, runs.stop), self._index.seed[runs]
             for metric in self.metrics(world, agent):
-                values = self._rows(metric, np.arange(runs.start, runs.stop))
-                piece.append((world, agent, metric, self._index.seed[runs], values))
+                values = self._rows(metric, there)
+                piece.append((world, agent, metric, seeds, values))
                 rows += values.size
             if rows > PIECE:
                 yield self._long_table(piece)
@@ -129,15 +130,14 @@ class Results:
 
     def _long_table(self, piece: list[tuple[str, str, str, Indices, Vector]]) -> pa.Table:
         worlds, agents, metrics, seeds, values = zip(*piece, strict=True)
-        sizes, episodes = [each.size for each in values], [each.shape[1] for each in values]
+        sizes = [each.size for each in values]
+        lengths = np.repeat([each.shape[1] for each in values], [len(each) for each in seeds])  # of each run
         columns = {
             "study": _repeated([self.name], [sum(sizes)]),
             "world": _repeated(worlds, sizes),
             "agent": _repeated(agents, sizes),
-            "seed": np.concatenate([np.repeat(each, n) for each, n in zip(seeds, episodes, strict=True)]),
-            "episode": np.concatenate(
-                [np.tile(np.arange(n, dtype=np.int32), len(each)) for each, n in zip(seeds, episodes, strict=True)]
-            ),
+            "seed": np.repeat(np.concatenate(seeds), lengths),
+            "episode": (np.arange(sum(sizes)) - np.repeat(lengths.cumsum() - lengths, lengths)).astype(np.int32),
             "metric": _repeated(metrics, sizes),
             "value": np.concatenate([each.ravel() for each in values]),
         }
