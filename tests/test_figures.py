@@ -4,11 +4,11 @@ import itertools
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
 from backcast.report import comparisons, computation, figures, numbers, style
 from backcast.studies import check_study, named_study
 from backcast.studies.spec import PLOT_NAMES
+from drawn import words
 
 FRAMES = [
     f"{mode}{kind}@{frame}"
@@ -306,21 +306,6 @@ class Whole(StandIn):
 @functools.cache
 def beyond(name, plot, **size):
     return figures.PLOTS[plot](Whole(named_study(name), **size))
-
-
-def words(figure):
-    """All text that can be seen, and where it is; labels of ticks outside the panels cannot."""
-    figure.canvas.draw()
-    found = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    hidden = {
-        id(tick_label)
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
-        for tick_label in (tick.label1, tick.label2)
-        if not axis.get_view_interval().min() <= tick.get_loc() <= axis.get_view_interval().max()
-    }
-    return [(text.get_text(), text.get_window_extent()) for text in found if id(text) not in hidden]
 
 
 @pytest.mark.parametrize("seeds", [3, 1])

@@ -4,13 +4,13 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
 from backcast.report import sensitivity, style
 from backcast.report.figures import PLOTS, plots_of, save
 from backcast.report.sensitivity import DOT, DOTS, searched_numbers
 from backcast.studies import check_study
 from backcast.studies.statistics import bootstrap
+from drawn import words
 
 ALPHAS = [1.0, 0.5, 0.1, 0.01]
 CHAINS = [{"kind": "chain", "levels": levels} for levels in ([50, 5], [5, 50], [5, 5], [50, 50], [6, 6, 6])]
@@ -197,20 +197,6 @@ def test_where_everything_diverged_nothing_but_crosses_is_drawn():
     _, figure = draw(agents=agents, grid={"alpha": ALPHAS})
     assert list(lines(figure.axes[0])) == ["TD"]
     assert len([line for line in figure.axes[1].get_lines() if line.get_marker() == "x"]) == 1
-
-
-def words(figure):
-    figure.canvas.draw()
-    found = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    hidden = {
-        id(label)
-        for axes in figure.axes
-        for axis in (axes.xaxis, axes.yaxis)
-        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
-        for label in (tick.label1, tick.label2)
-        if not axis.get_view_interval().min() <= tick.get_loc() <= axis.get_view_interval().max()
-    }
-    return [(text.get_text(), text.get_window_extent()) for text in found if id(text) not in hidden]
 
 
 @pytest.mark.parametrize("worlds", [1, 2, 4, 5])

@@ -46,7 +46,7 @@ from backcast.studies.search import (
     checked_search,
     takes,
 )
-from backcast.studies.worldspec import Settings, Strict, WorldSpec
+from backcast.studies.worldspec import Settings, Strict, WorldSpec, one_of
 
 PLOT_NAMES = (
     "error-curves",
@@ -123,9 +123,7 @@ class AgentSpec(_Searched, Settings):
     @field_validator("kind")
     @classmethod
     def _known(cls, kind: str) -> str:
-        if kind not in KINDS:
-            raise ValueError(f"expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
-        return kind
+        return one_of(KINDS, kind)
 
     def build(self, settings: dict[str, Any]) -> Agent:
         """The agent, with `settings` in place of its own."""

@@ -1,7 +1,7 @@
 """The worlds of a study, and what can be set about agents in them."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -10,6 +10,13 @@ from backcast.errors import nearest
 from backcast.worlds import World, boyan, chain, from_gymnasium, maze, noisy_tv, random_walk
 
 Rate = float | tuple[float, ...]
+
+
+def one_of(names: Collection[str], name: str) -> str:
+    """The name, if it is one of some."""
+    if name not in names:
+        raise ValueError(f"expected one of {', '.join(names)}{nearest(name, names)}")
+    return name
 
 
 class Strict(BaseModel):
@@ -96,9 +103,7 @@ class WorldSpec(Strict):
     @field_validator("kind")
     @classmethod
     def _known(cls, kind: str) -> str:
-        if kind not in WORLD_KINDS:
-            raise ValueError(f"expected one of {', '.join(WORLD_KINDS)}{nearest(kind, WORLD_KINDS)}")
-        return kind
+        return one_of(WORLD_KINDS, kind)
 
     @model_validator(mode="after")
     def _keys_fit_the_kind(self) -> "WorldSpec":
