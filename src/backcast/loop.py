@@ -1,7 +1,8 @@
 """Algorithm 1, the one loop: act, step the world, learn the model, learn the values, plan.
 
-`observe` is one interaction and `run_episodes` a whole run; both are kernels. The compiled driver (`backcast.run`)
-calls the second, the stepwise driver (`backcast.train`) the first, so that both compute the same numbers.
+`observe` is one interaction, `walk` some steps of an episode and `run_episodes` a whole run; all are kernels. The
+compiled driver (`backcast.run`) calls the last, the stepwise driver (`backcast.train`) the first, and the lab, which
+shows what planning changed, both halves of it: all compute the same numbers.
 """
 
 from functools import partial
@@ -69,6 +70,26 @@ class Parts(NamedTuple):
     updates: NDArray[np.int64]  # (2,): value updates by learning and by planning
 
 
+class Place(NamedTuple):
+    """Where an episode stands.
+
+    Attributes:
+        s: the state that the agent is in.
+        steps: how many it has taken in this episode.
+        gained: what they earned.
+        largest: the largest |reward| of the run so far, or |true value| if that is larger.
+        ends: whether the episode is over: it ended in s, or values exploded.
+        lost: whether values exploded.
+    """
+
+    s: int
+    steps: int
+    gained: float
+    largest: float
+    ends: bool
+    lost: bool
+
+
 class Record(NamedTuple):
     """What a run leaves behind, per episode; `made` counts the value updates up to its end.
 
@@ -96,8 +117,20 @@ def begin(agent: Parts, rates: Vector, s: int) -> None:
 def observe(agent: Parts, rates: Vector, s: int, a: int, r: float, s2: int, ends: bool, first: bool) -> None:
     """One interaction s, a → r, s': model learning, value learning, planning (lines 6 to 11 of the algorithms)."""
     step = Step(s, a, r, s2, ends, first)
+    learn_from(agent, rates, step)
+    plan_after(agent, rates, step)
+
+
+@kernel
+def learn_from(agent: Parts, rates: Vector, step: Step) -> None:
+    """The model and the values learn from a step."""
     agent.model.learn(agent.values, step, agent.discount, rates)
     agent.updates[LEARNING] += agent.learner.update(agent.values, step, agent.discount, rates)
+
+
+@kernel
+def plan_after(agent: Parts, rates: Vector, step: Step) -> None:
+    """Planning follows a step."""
     agent.updates[PLANNING] += agent.planner.plan(agent.model, agent.values, step, agent.discount, rates)
 
 
@@ -129,6 +162,36 @@ def _has_learned(self: Any, values: Values, s: int, ends: bool, discount: float,
 
 
 @kernel
+def walk(
+    table: Table,
+    agent: Parts,
+    rates: Vector,
+    world_stream: Stream,
+    agent_stream: Stream,
+    place: Place,
+    most_steps: int,
+    stop: NDArray[np.uint8],
+) -> Place:
+    """Go on with an episode until it ends, has so many steps, or `stop` is raised; where it stands then."""
+    s, steps, gained, largest, ends, lost = place
+    while not ends and steps < most_steps:
+        if steps & 15 == 0 and raised(stop) != 0:
+            break
+        a = act(agent.values, s, rates[EPSILON], agent_stream)
+        outcome = table.draw_outcome(s, a, uniform(world_stream))
+        r, s2 = table.reward[outcome], table.next_state[outcome]
+        ends = table.terminal[s2]
+        observe(agent, rates, s, a, r, s2, ends, steps == 0)
+        steps += 1
+        gained += r
+        largest = max(largest, abs(r))
+        if exploded(agent.values, s, a, largest):
+            lost = ends = True
+        s = s2
+    return Place(s, steps, gained, largest, ends, lost)
+
+
+@kernel
 def run_episodes(
     table: Table,
     agent: Parts,
@@ -152,30 +215,21 @@ def run_episodes(
     for episode in range(schedule.shape[0]):
         rates = schedule[episode]
         s = table.draw_start(uniform(world_stream))
-        steps, gained = 0, 0.0
         ends = table.terminal[s]
         if not ends:
             begin(agent, rates, s)
-        while not ends and steps < max_steps:
-            if steps & 15 == 0 and raised(stop) != 0:
-                return episode
-            a = act(agent.values, s, rates[EPSILON], agent_stream)
-            outcome = table.draw_outcome(s, a, uniform(world_stream))
-            r, s2 = table.reward[outcome], table.next_state[outcome]
-            ends = table.terminal[s2]
-            observe(agent, rates, s, a, r, s2, ends, steps == 0)
-            steps += 1
-            gained += r
-            largest = max(largest, abs(r))
-            if exploded(agent.values, s, a, largest):
-                record.diverged[0] = taken + steps
-                ends = True
-            s = s2
-        taken += steps
-        if steps > 0 and record.diverged[0] == 0:
-            finish(agent, rates, s, ends)
-        record.steps[episode] = steps
-        record.reward[episode] = gained
+        place = Place(s, 0, 0.0, largest, ends, False)
+        place = walk(table, agent, rates, world_stream, agent_stream, place, max_steps, stop)
+        if not place.ends and place.steps < max_steps:
+            return episode
+        taken += place.steps
+        largest = place.largest
+        if place.lost:
+            record.diverged[0] = taken
+        elif place.steps > 0:
+            finish(agent, rates, place.s, place.ends)
+        record.steps[episode] = place.steps
+        record.reward[episode] = place.gained
         record.made[episode] = agent.updates[LEARNING] + agent.updates[PLANNING]
         if not judge(agent.values, record, episode, taken, largest, max_steps):
             return episode + 1
