@@ -476,7 +476,7 @@ def test_reproduce_writes_results_figures_report_and_claims(tmp_path):
 
 
 def test_every_command_has_help_with_an_example():
-    for command in ("list", "reproduce", "sweep", "report", "claims", "export", "bench", "doctor"):
+    for command in ("list", "reproduce", "sweep", "report", "claims", "export", "bench", "lab", "doctor"):
         assert f"Example: backcast {command}" in backcast(command, "--help").stdout
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -290,6 +291,40 @@ def _in_words(row: dict[str, Any]) -> str:
         if isinstance(figure, float)
     )
     return names + "  " + ", ".join(figures)
+
+
+@app.command()
+def lab(
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port (default: 8765, or the next that is free; 0: any that is free)."),
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    host: Annotated[
+        str, typer.Option(help="Name or address to listen on; if other machines can reach it, a token is asked for.")
+    ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A further name for this lab, such as that of a proxy."),
+    ] = None,
+) -> None:
+    """Watch two agents plan side by side in the browser, until Ctrl-C.
+
+    Example: backcast lab
+
+    Example: backcast lab --port 9000 --no-browser
+
+    Example: backcast lab --host 0.0.0.0 --allow-host lab.example.org
+    """
+    from backcast.lab.serving import serve
+
+    code = 0
+    try:
+        serve(host, port, not no_browser, allow_hosts=allow_host or ())
+    except KeyboardInterrupt as interruption:  # the usual way to end it
+        code = 143 if isinstance(interruption, Terminated) else 0
+    print("backcast: the lab was stopped", file=sys.stderr, flush=True)
+    os._exit(code)  # without waiting for threads, which may have a minute to go before all is compiled
 
 
 @app.command()

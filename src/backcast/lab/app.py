@@ -1,0 +1,232 @@
+"""The lab as an application: the page from memory, and a socket with a session for every tab."""
+
+import asyncio
+import hashlib
+import json
+import sys
+import traceback
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router, WebSocketRoute
+from starlette.types import ASGIApp, Message
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from backcast.lab.guard import Admission, Guard
+
+PAGE = Path(__file__).parent / "page"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+}
+LONGEST = 64 * 1024  # bytes of a message
+MOST, PER = 200, 1.0  # messages within so many seconds; more of them have to wait
+STALLED = 30.0  # seconds after which a tab that reads nothing is given up
+FAREWELL = 0.5  # seconds for saying goodbye
+
+Ending = tuple[int, str]
+GONE: Ending = (1000, "")
+STOPPED: Ending = (1001, "the lab was stopped")
+FAILED: Ending = (1011, "the session failed")
+
+
+class LabSession(Protocol):
+    """What a socket needs of a session."""
+
+    async def start(self) -> None:
+        """Greet."""
+
+    async def receive(self, text: str) -> None:
+        """Do what a message says; what is wrong with it is answered, not raised."""
+
+    async def close(self) -> None:
+        """Stop all work."""
+
+
+MakeSession = Callable[[Callable[[str], Awaitable[None]], Callable[[bytes], Awaitable[None]]], LabSession]
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """What a lab allows.
+
+    Attributes:
+        admission: Who is let in.
+        sessions: Sessions at the same time.
+        idle: Minutes without any message after which a session ends.
+    """
+
+    admission: Admission
+    sessions: int = 32
+    idle: float = 30.0
+
+
+class Lab:
+    """The application, and the sockets that are open.
+
+    Args:
+        settings: What it allows.
+        make_session: Makes a session from two functions, which send a text and bytes.
+
+    Attributes:
+        app: The application, to be served.
+    """
+
+    def __init__(self, settings: LabSettings, make_session: MakeSession) -> None:
+        self._settings = settings
+        self._make_session = make_session
+        self._open: set[asyncio.Task[None]] = set()
+        self._closing = False
+        routes = [*page_routes(PAGE), WebSocketRoute("/ws", self._attend)]
+        self.app: ASGIApp = Guard(Router(routes, redirect_slashes=False), settings.admission)
+
+    async def close(self) -> None:
+        """End all sessions, and begin no other."""
+        self._closing = True
+        for task in self._open:
+            task.cancel()
+        if self._open:
+            await asyncio.wait(self._open, timeout=2 * FAREWELL)
+
+    async def _attend(self, socket: WebSocket) -> None:
+        """Serve a socket to its end; whatever happens to it, the others notice nothing."""
+        await socket.accept()
+        wire = Wire(socket)
+        if self._closing:
+            await wire.close(STOPPED)
+        elif len(self._open) >= (most := self._settings.sessions):
+            await wire.close((1013, f"all {most} sessions of this lab are in use; close another tab"))
+        elif task := asyncio.current_task():
+            self._open.add(task)
+            try:
+                await self._hold_session(wire)
+            finally:
+                self._open.discard(task)
+
+    async def _hold_session(self, wire: "Wire") -> None:
+        session = self._make_session(wire.send_text, wire.send_bytes)
+        try:
+            await session.start()
+            ending = await self._converse(wire, session)
+        except asyncio.CancelledError:
+            ending = STOPPED
+        except Exception as error:
+            _tell(error)
+            await wire.send_error("the lab made a mistake and wrote it down where it was started; reload the page")
+            ending = FAILED
+        await wire.close(ending)
+        try:
+            await session.close()
+        except Exception as error:
+            if ending != FAILED:
+                _tell(error)
+
+    async def _converse(self, wire: "Wire", session: LabSession) -> Ending:
+        """Hand messages to a session for as long as they come."""
+        idle = self._settings.idle
+        recent = deque[float](maxlen=MOST)
+        while wire.open:
+            try:
+                async with asyncio.timeout(60 * idle):
+                    message = await wire.receive()
+            except TimeoutError:
+                return 4000, f"no message for {idle:g} minutes; reload the page to go on"
+            if message["type"] == "websocket.disconnect":
+                break
+            await _keep_pace(recent)
+            text = message.get("text")
+            if text is None:
+                await wire.send_error("a message of bytes was given, expected text")
+            elif (length := len(text.encode())) > LONGEST:
+                await wire.send_error(f"a message of {length:,} bytes was given, expected at most {LONGEST:,}")
+            else:
+                await session.receive(text)
+        return GONE
+
+
+class Wire:
+    """A socket to which one can always send: after its end, nothing happens.
+
+    Attributes:
+        open: Whether what is sent may still arrive.
+    """
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self.open = True
+
+    async def receive(self) -> Message:
+        """The next message."""
+        return await self._socket.receive()
+
+    async def send_text(self, text: str) -> None:
+        """Send a text message."""
+        await self._send({"type": "websocket.send", "text": text}, STALLED)
+
+    async def send_bytes(self, content: bytes) -> None:
+        """Send a message of bytes."""
+        await self._send({"type": "websocket.send", "bytes": content}, STALLED)
+
+    async def send_error(self, sentence: str) -> None:
+        """Say what was wrong with a message as such."""
+        await self.send_text(json.dumps({"is": "error", "message": sentence, "about": "message"}))
+
+    async def close(self, ending: Ending) -> None:
+        """End it, with a code and a reason."""
+        code, reason = ending
+        await self._send({"type": "websocket.close", "code": code, "reason": reason}, FAREWELL)
+        self.open = False
+
+    async def _send(self, message: Message, patience: float) -> None:
+        if not self.open:
+            await asyncio.sleep(0)  # whoever goes on sending still lets others work
+            return
+        try:
+            async with asyncio.timeout(patience):
+                await self._socket.send(message)
+        except (TimeoutError, OSError, WebSocketDisconnect, RuntimeError):  # servers and their versions differ in which
+            self.open = False
+
+
+async def _keep_pace(recent: deque[float]) -> None:
+    """Wait where messages come too fast, so that one tab cannot take the time of all others."""
+    clock = asyncio.get_running_loop().time
+    if len(recent) == MOST:
+        await asyncio.sleep(recent[0] + PER - clock())
+    recent.append(clock())
+
+
+def _tell(error: Exception) -> None:
+    """Say in one line what went wrong, and where."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    words = " ".join(repr(error).split())
+    print(f"backcast lab: a session failed: {words} ({Path(place.filename).name}:{place.lineno})", file=sys.stderr)
+
+
+def page_routes(directory: Path) -> list[Route]:
+    """One route for each file of the page, which is read now: no name from a request ever reaches the disk."""
+    files = {file.name: file.read_bytes() for file in sorted(directory.iterdir()) if file.suffix in TYPES}
+    routes = [Route(f"/{name}", _from_memory(name, content)) for name, content in files.items()]
+    if "index.html" in files:
+        routes.append(Route("/", _from_memory("index.html", files["index.html"])))
+    return routes
+
+
+def _from_memory(name: str, content: bytes) -> Callable[[Request], Awaitable[Response]]:
+    tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
+    headers = {"ETag": tag, "Content-Type": TYPES[Path(name).suffix]}
+
+    async def answer(request: Request) -> Response:
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers={"ETag": tag})
+        return Response(content, headers=headers)
+
+    return answer

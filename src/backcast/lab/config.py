@@ -1,0 +1,187 @@
+"""What is on the screen: a world, two agents, a seed and a number of episodes, checked and bounded.
+
+Whoever can open the page can ask for anything that is allowed here, so everything has an upper bound.
+"""
+
+from itertools import pairwise
+from typing import Any, Literal
+
+import gymnasium
+from annotated_types import Ge, Gt, Le
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from backcast.agents import Agent, agent
+from backcast.errors import InputError
+from backcast.kinds import KINDS
+from backcast.studies.worldspec import WORLD_KINDS, Strict, WorldSpec, one_of
+
+SIDE, STATES, EDGES, EPISODES, STEPS = 50, 1_000, 50_000, 5_000, 1_000_000
+SEED = 9_999  # a study that holds this seed runs all before it, too
+CONNECTIONS = 2_000_000  # of states with pairs, where a model may connect any state with any pair
+TABLES = tuple(
+    name
+    for name in (
+        "FrozenLake-v1",
+        "FrozenLake8x8-v1",
+        "CliffWalking-v1",
+        "CliffWalkingSlippery-v1",
+        "Taxi-v3",
+        "Taxi-v4",
+    )
+    if name in gymnasium.registry
+)
+WORLDS = ("maze", "chain", "gymnasium", "boyan", "random-walk", "noisy-tv")
+
+
+class LabWorld(WorldSpec):
+    """A world as in a study, small enough to be drawn."""
+
+    @model_validator(mode="after")
+    def _small_enough(self) -> "LabWorld":
+        one_of(WORLDS, self.kind)
+        for name, given, most in self._sizes():
+            if given is not None and given > most:
+                raise ValueError(f"{name} is {given:,}, expected at most {most:,} in the lab")
+        if self.kind == "gymnasium":
+            one_of(TABLES, self.id or "")
+        if self.updates or self.episodes or self.settings.given():
+            raise ValueError("episodes, updates and settings belong to studies, not to a world in the lab")
+        return self
+
+    def _sizes(self) -> list[tuple[str, int | None, int]]:
+        lines = (self.text or "").splitlines()
+        levels = self.levels or ()
+        return [
+            ("the number of rows", len(lines), SIDE),
+            ("the number of columns", max(map(len, lines), default=0), SIDE),
+            ("the number of levels", len(levels), 20),
+            ("the number of states", sum(levels), STATES),
+            ("the number of transitions", sum(a * b for a, b in pairwise(levels)), EDGES),
+            ("n", self.n, STATES),
+            ("jump", self.jump, 100),
+            ("signals", self.signals, 20),
+            ("channels", self.channels, 20),
+            ("max_steps", self.max_steps, STEPS),
+        ]
+
+
+class LabAgent(Strict):
+    """An agent: the arguments of `backcast.agent`, bounded; None: as they usually are."""
+
+    kind: str
+    frame: Literal["previous", "current"] | None = Field(None, description="Which state to plan from: s or s'.")
+    learn: bool = Field(True, description="Learn from real steps beside planning; without it: pure planning.")
+    alpha: float | None = Field(None, gt=0, le=1, description="Step size of learning.")
+    alpha_model: float | None = Field(None, gt=0, le=1, description="Step size of the model.")
+    alpha_plan: float | None = Field(None, gt=0, le=1, description="Step size of planning (usually that of learning).")
+    epsilon: float | None = Field(None, ge=0, le=1, description="Probability of a random action.")
+    schedule: Literal["linear", "constant"] | None = Field(None, description="Rates fall to 0 over the run, or stay.")
+    model: Literal["softmax", "counts", "true"] | None = Field(None, description="How the model is estimated.")
+    horizon: int | None = Field(None, ge=1, le=20, description="Steps that the model looks back or ahead.")
+    lam: float | None = Field(None, ge=0, le=1, description="λ of a λ-model or of traces.")
+    lam_by: Literal["mc", "td"] | None = Field(None, description="How a λ-model is learned.")
+    conditioned: bool | None = Field(None, description="A row for each action that led here, and a backward policy.")
+    sample: int | None = Field(None, ge=1, le=200, description="Sampled updates after each step.")
+    top: int | None = Field(None, ge=1, le=1000, description="Only the most probable states.")
+    depth: int | None = Field(None, ge=1, le=4, description="Levels of predecessors that are corrected.")
+    forget: float | None = Field(None, ge=0, le=0.999, description="Rate at which the model forgets.")
+    importance: bool | None = Field(None, description="Weight steps, to model the greedy policy.")
+    traces: Literal["accumulating", "replacing"] | None = Field(
+        None, description="What a second visit does to a trace."
+    )
+    variant: Literal["moore-atkeson", "peng-williams", "mcmahan-gordon"] | None = Field(
+        None, description="Whose priorities."
+    )
+    bonus: float | None = Field(None, ge=0, le=1, description="Imagined reward for what was not tried for long.")
+    buffer: int | None = Field(None, ge=1, le=100_000, description="Transitions that are remembered.")
+    exponent: float | None = Field(None, ge=0, le=4, description="How much priorities count.")
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str) -> str:
+        return one_of(KINDS, kind)
+
+    def build(self) -> Agent:
+        """The agent."""
+        return agent(**self.model_dump(exclude_none=True))
+
+
+class LabConfig(Strict):
+    """All that determines a run of two agents."""
+
+    world: LabWorld
+    left: LabAgent
+    right: LabAgent
+    seed: int = Field(0, ge=0, le=SEED)
+    episodes: int = Field(50, ge=1, le=EPISODES)
+
+    def given(self) -> dict[str, Any]:
+        """Only what was set, as plain data: what the address of the page holds."""
+        return {
+            "world": self.world.identity,
+            "left": self.left.model_dump(exclude_none=True),
+            "right": self.right.model_dump(exclude_none=True),
+            "seed": self.seed,
+            "episodes": self.episodes,
+        }
+
+
+def read_config(given: Any) -> LabConfig:
+    """A configuration from what a page sent; an error says which field was wrong, and how."""
+    try:
+        return LabConfig.model_validate(given)
+    except ValidationError as error:
+        raise InputError("; ".join(map(_sentence, error.errors()[:3]))) from None
+
+
+def _sentence(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"]) or "config"
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        return f"{where}: no such field"
+    if error["type"] == "value_error":
+        return f"{where}: {message}"
+    shown = repr(error["input"])
+    return f"{where}: {shown if len(shown) < 60 else shown[:57] + '…'} given, {message[0].lower() + message[1:]}"
+
+
+def setting_descriptions() -> dict[str, dict[str, Any]]:
+    """What the page needs to build a form: type, bounds, choices and a word of explanation for each setting."""
+    return {name: _described(field) for name, field in LabAgent.model_fields.items() if name != "kind"}
+
+
+def _described(field: Any) -> dict[str, Any]:
+    kinds = {float: "number", int: "whole", bool: "switch"}
+    told: dict[str, Any] = {"help": field.description}
+    arguments = getattr(field.annotation, "__args__", (field.annotation,))
+    told["type"] = next((kinds[kind] for kind in arguments if kind in kinds), "choice")
+    if told["type"] == "choice":
+        told["choices"] = list(getattr(arguments[0], "__args__", arguments))
+    for bound in field.metadata:
+        if isinstance(bound, Ge | Gt):
+            told["least"] = getattr(bound, "ge", getattr(bound, "gt", None))
+        elif isinstance(bound, Le):
+            told["most"] = bound.le
+    return told
+
+
+def world_descriptions() -> list[dict[str, Any]]:
+    """The kinds of worlds, with the keys that each takes."""
+    labels = {
+        "maze": "Maze",
+        "chain": "Leveled chain",
+        "gymnasium": "Gymnasium table",
+        "boyan": "Boyan's chain",
+        "random-walk": "Random walk",
+        "noisy-tv": "Noisy TV",
+    }
+    choices = {"gymnasium": {"id": list(TABLES)}}
+    return [
+        {
+            "kind": kind,
+            "label": label,
+            "keys": [*WORLD_KINDS[kind].keys, "discount"],
+            "choices": choices.get(kind, {}),
+        }
+        for kind, label in labels.items()
+    ]

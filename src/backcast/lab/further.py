@@ -1,0 +1,81 @@
+"""The mean over further seeds, computed in the background while the page shows one of them."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from backcast.arrays import Vector
+from backcast.lab.scene import Scene
+from backcast.runs import one_run
+
+SEEDS = 100
+_MOST_SECONDS = 120.0  # of computing for one page
+_TELL_EVERY = 0.4  # seconds
+_Z = 1.96
+_background = ThreadPoolExecutor(1, thread_name_prefix="backcast-further")  # one page at a time; the others wait
+
+
+class Further:
+    """The seeds after that of the scene, run for both agents, until it is stopped."""
+
+    def __init__(self, scene: Scene, tell: Callable[[dict[str, Any]], Any]) -> None:
+        self.scene, self.tell = scene, tell
+        self._stop = np.zeros(1, dtype=np.uint8)
+        self._found: tuple[list[Vector], list[Vector]] = ([], [])
+        self._done = _background.submit(self._work)
+
+    def stop(self) -> None:
+        """End soon, also in the middle of a run."""
+        self._stop[0] = 1
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        self._done.result()
+
+    def _work(self) -> None:
+        """Run seed after seed. A run that takes too long is stopped by a timer."""
+        timer = threading.Timer(_MOST_SECONDS, self.stop)
+        timer.daemon = True
+        timer.start()
+        told = 0.0
+        first = self.scene.config.seed + 1
+        try:
+            for seed in range(first, first + SEEDS):
+                curves = [self._curve(agent, seed) for agent in self.scene.agents]
+                if self._stop[0]:
+                    break
+                for found, curve in zip(self._found, curves, strict=True):
+                    found.append(curve)
+                if time.monotonic() - told > _TELL_EVERY or seed == first + SEEDS - 1:
+                    self.tell(self.report())
+                    told = time.monotonic()
+        finally:
+            timer.cancel()
+
+    def _curve(self, agent: Any, seed: int) -> Vector:
+        """Errors of each episode in prediction, steps in control."""
+        record, _, _ = one_run(
+            self.scene.family, agent, seed, agent.rates(self.scene.episodes), self.scene.limit, self._stop
+        )
+        return record.rmsve_inner if record.truth.size else record.steps.astype(np.float64)
+
+    def report(self) -> dict[str, Any]:
+        """Means over the seeds so far, with 95 % intervals: mean ± 1.96 standard errors."""
+        return {
+            "is": "further",
+            "done": len(self._found[0]),
+            "of": SEEDS,
+            "agents": [_band(np.stack(found)) for found in self._found],
+        }
+
+
+def _band(curves: Vector) -> dict[str, list[float]]:
+    """Curves (seeds, episodes)."""
+    curves = np.nan_to_num(curves, posinf=1e300)
+    mean = curves.mean(axis=0)
+    spread = _Z * curves.std(axis=0, ddof=1) / np.sqrt(len(curves)) if len(curves) > 1 else np.zeros_like(mean)
+    return {"mean": mean.tolist(), "low": (mean - spread).tolist(), "high": (mean + spread).tolist()}

@@ -1,0 +1,244 @@
+"""Where the states of a world are drawn, and what they are called.
+
+A grid has a cell of 1 × 1 for each state and `x`, `y` are its upper left corner; a graph has a node of the given radius
+and `x`, `y` are its centre. A group's rectangle encloses its states, and there is room for its title above it.
+"""
+
+from collections.abc import Callable, Sequence
+from math import ceil, isqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from backcast.arrays import Mask
+from backcast.worlds.television import Television
+from backcast.worlds.world import World
+
+EDGES = 3000  # more than that are a grey block
+_RADIUS = 0.42  # of a node, where nodes are 1 apart
+_ASPECT = 4 / 3
+_FEWEST_ROWS, _TALLEST_COLUMN, _LONGEST_ROW = 6, 30, 21
+_TITLE_SHARE, _TITLES_IN_FULL = 1 / 12, 5  # of a graph's height is for titles; of so many levels they say the sizes
+_DIRECTIONS = {
+    **dict.fromkeys(("up", "north"), (0, -1)),
+    **dict.fromkeys(("down", "south"), (0, 1)),
+    **dict.fromkeys(("left", "west"), (-1, 0)),
+    **dict.fromkeys(("right", "east"), (1, 0)),
+}
+_STOPS, _TITLES = ("Red", "Green", "Yellow", "Blue"), ("Red", "Green", "Yellow", "Blue", "taxi")
+
+
+def layout_of(world: World) -> dict[str, Any]:
+    r"""All that a page needs to draw a world, as plain data; of a world that every seed draws anew give a drawn one.
+
+    Kinds of states are one character each: '.' floor, 'X' wall, 'S' where every episode begins, 'G' the end to be
+    reached, 'T' any other end, such as a hole.
+
+    Examples:
+        >>> from backcast import worlds
+        >>> layout = layout_of(worlds.maze("SX\n.G"))
+        >>> layout["kinds"], layout["x"], layout["y"], layout["names"][3]
+        ('SX.G', [0, 1, 0, 1], [0, 0, 1, 1], 'row 2, column 2')
+    """
+    drawn = next(drawn for drawn in _DRAWN if drawn.fits(world))
+    actions = _actions(drawn.actions, world.n_actions)
+    return {"actions": actions, "edges": [], "groups": [], "editable": False, **drawn.draw(world)}
+
+
+def _maze(world: World) -> dict[str, Any]:
+    rows, columns = world.layout.shape
+    return {**_rows_and_columns(rows, columns), "kinds": "".join(world.layout.ravel()), "editable": True}
+
+
+def _lake(world: World) -> dict[str, Any]:
+    side = isqrt(world.n_states)
+    return {**_rows_and_columns(side, side), "kinds": _kinds(world)}
+
+
+def _cliff(world: World) -> dict[str, Any]:
+    """Who falls off the cliff is at the start at once: its cells are never reached."""
+    return {**_rows_and_columns(4, 12), "kinds": _kinds(world, never="T")}
+
+
+def _taxi(world: World) -> dict[str, Any]:
+    """A grid for each place of the passenger (from left to right) and each destination (from top to bottom)."""
+    states, size, pitch_x, pitch_y = np.arange(500), 5, 6, 6.5
+    cell, passenger, destination = states // 20, states // 4 % 5, states % 4
+    row, column = np.divmod(cell, size)
+    left, top = passenger * pitch_x, destination * pitch_y + (pitch_y - size)
+    places = [f"passenger at {stop}" for stop in _STOPS] + ["passenger in the taxi"]
+    return {
+        **_grid(left + column, top + row),
+        "kinds": _kinds(world),
+        "names": [
+            f"{places[p]}, to {_STOPS[d]}: row {r + 1}, column {c + 1}"
+            for p, d, r, c in zip(passenger, destination, row, column, strict=True)
+        ],
+        "groups": [
+            _group(p * pitch_x, d * pitch_y + pitch_y - size, size, size, f"{title} → {stop}")
+            for p, title in enumerate(_TITLES)
+            for d, stop in enumerate(_STOPS)
+        ],
+    }
+
+
+def _television(world: World) -> dict[str, Any]:
+    signals, channels = world.layout
+    return {**_rows_and_columns(signals, channels, "signal", "channel"), "kinds": _kinds(world)}
+
+
+def _cells(world: World) -> dict[str, Any]:
+    """A world of which nothing is known but its states: as many columns as make it a little wider than high."""
+    columns = ceil((world.n_states * _ASPECT) ** 0.5)
+    row, column = np.divmod(np.arange(world.n_states), columns)
+    return {**_grid(column, row), "kinds": _kinds(world), "names": [f"state {s}" for s in range(world.n_states)]}
+
+
+def _walk(world: World) -> dict[str, Any]:
+    """A row of nodes or, of many, a line that winds down; it zigzags where a step may pass over a neighbour."""
+    n = world.n_states
+    edges = _edges(world)
+    pitch = 2 if edges else 1  # rows are further apart where lines are between them
+    columns = n if n <= _LONGEST_ROW else ceil((n * pitch * _ASPECT) ** 0.5)
+    row, place = np.divmod(np.arange(n), columns)
+    column = np.where(row % 2, columns - 1 - place, place)
+    passes_over = any(abs(there - here) > 1 for here, there in edges)
+    aside = np.where(column % 2, 0.45, -0.45) if passes_over else 0.0
+    return {
+        **_graph(column + 0.5, pitch * (row + 0.5) + aside, columns, pitch * (int(row[-1]) + 1)),
+        "kinds": _kinds(world),
+        "names": [f"state {s}" for s in range(n)],
+        "edges": edges,
+    }
+
+
+def _chain(world: World) -> dict[str, Any]:
+    """Levels from left to right: a column for each, spread over the height, or a block of several for large ones."""
+    sizes: Sequence[int] = world.layout
+    rows = _rows_of(sizes)
+    widths = [ceil(size / rows) for size in sizes]
+    gap = max(_least_gap(rows, len(sizes)), (_ASPECT * rows - sum(widths)) / len(sizes))
+    x, y, names, groups, left, top = [], [], [], [], gap / 2, rows * _TITLE_SHARE
+    for level, (size, width) in enumerate(zip(sizes, widths, strict=True), start=1):
+        in_column = ceil(size / width)
+        column, place = np.divmod(np.arange(size), in_column)
+        x += list(left + column + 0.5)
+        y += list(top + (place + 0.5) * rows / in_column)
+        names += [f"level {level}, state {state}" for state in range(1, size + 1)]
+        groups.append(_group(left, top, width, rows, f"level {level}" + _size(size, among=len(sizes))))
+        left += width + gap
+    drawn = _graph(x, y, left - gap / 2, top + rows)
+    return {**drawn, "kinds": _kinds(world), "names": names, "edges": _edges(world), "groups": groups}
+
+
+def _size(size: int, among: int) -> str:
+    """The size of a level as part of its title, if there is room for it among so many."""
+    return "" if among > _TITLES_IN_FULL else f": {size} state{'s' if size > 1 else ''}"
+
+
+def _rows_of(sizes: Sequence[int]) -> int:
+    """How many nodes the height of a chain has room for: as few as its aspect allows, but one column if it can be."""
+    tallest = max(_FEWEST_ROWS, max(sizes))
+    if tallest <= _TALLEST_COLUMN:
+        return tallest
+    for rows in range(_TALLEST_COLUMN, tallest):
+        width = sum(ceil(size / rows) for size in sizes) + len(sizes) * _least_gap(rows, len(sizes))
+        if width <= _ASPECT * rows:
+            return rows
+    return tallest
+
+
+def _least_gap(rows: int, levels: int) -> float:
+    return max(2.0, 0.7 * rows / levels)
+
+
+def _rows_and_columns(rows: int, columns: int, down: str = "row", across: str = "column") -> dict[str, Any]:
+    """A full grid, numbered row by row."""
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    names = [f"{down} {r + 1}, {across} {c + 1}" for r, c in zip(row, column, strict=True)]
+    return {**_grid(column, row), "names": names}
+
+
+def _grid(x: Any, y: Any) -> dict[str, Any]:
+    return {"shape": "grid", "width": _plain(max(x) + 1), "height": _plain(max(y) + 1), "x": _list(x), "y": _list(y)}
+
+
+def _graph(x: Any, y: Any, width: float, height: float) -> dict[str, Any]:
+    size = {"width": _plain(width), "height": _plain(height)}
+    return {"shape": "graph", **size, "x": _list(x), "y": _list(y), "radius": _RADIUS}
+
+
+def _group(x: float, y: float, width: float, height: float, title: str) -> dict[str, Any]:
+    return {"x": _plain(x), "y": _plain(y), "width": _plain(width), "height": _plain(height), "title": title}
+
+
+def _list(numbers: Any) -> list[float]:
+    return [_plain(number) for number in numbers]
+
+
+def _plain(number: float) -> float:
+    """A number as JSON has it, no longer than it need be."""
+    return int(number) if number == int(number) else round(float(number), 3)
+
+
+def _kinds(world: World, never: str = ".") -> str:
+    """One character for each state; `never` for those that are never reached."""
+    mdp = world.mdp
+    goal = _goals(world)
+    kinds = np.where(mdp.reachable, ".", never)
+    kinds[mdp.start == 1] = "S"
+    kinds[mdp.terminal] = "T"
+    kinds[goal] = "G"
+    return "".join(kinds)
+
+
+def _goals(world: World) -> Mask:
+    """Of the ends of a control world those that are worth most to enter; in prediction there is nothing to aim at."""
+    mdp = world.mdp
+    goal = np.zeros(mdp.n_states, dtype=np.bool_)
+    arrivals = mdp.table.tocoo()
+    enters = mdp.terminal[arrivals.col] & ~mdp.terminal[arrivals.row // mdp.n_actions]
+    if not world.is_prediction and enters.any():
+        earned, entered = mdp.table_reward.data[enters], arrivals.col[enters]
+        goal[entered[earned == earned.max()]] = True
+    return goal
+
+
+def _edges(world: World) -> list[list[int]]:
+    """Which state may follow which, unless there are too many to see anything."""
+    ways = world.mdp.graph.tocoo()
+    pairs = np.unique(np.stack([ways.row, ways.col], axis=1)[~world.mdp.terminal[ways.row]], axis=0)
+    return pairs.tolist() if len(pairs) <= EDGES else []
+
+
+def _actions(names: tuple[str, ...], n: int) -> list[dict[str, Any]]:
+    names = names or (("on",) if n == 1 else tuple(f"action {a}" for a in range(n)))
+    directions = (_DIRECTIONS.get(name, (0, 0)) for name in names)
+    return [{"name": name, "dx": dx, "dy": dy} for name, (dx, dy) in zip(names, directions, strict=True)]
+
+
+class _Drawn(NamedTuple):
+    """A kind of world that is drawn in its own way."""
+
+    fits: Callable[[World], bool]
+    draw: Callable[[World], dict[str, Any]]
+    actions: tuple[str, ...] = ()
+
+
+def _named(prefix: str, states: Callable[[int], bool], actions: int) -> Callable[[World], bool]:
+    """Whether a world has such a name, such a number of states and so many actions."""
+    return lambda world: world.name.startswith(prefix) and states(world.n_states) and world.n_actions == actions
+
+
+_CLOCKWISE = ("up", "right", "down", "left")
+_DRAWN = (
+    _Drawn(lambda world: isinstance(world.layout, np.ndarray), _maze, _CLOCKWISE),
+    _Drawn(lambda world: isinstance(world.layout, Television), _television),
+    _Drawn(lambda world: isinstance(world.layout, tuple), _chain),
+    _Drawn(_named("boyan-", lambda n: True, 1), _walk),
+    _Drawn(_named("random-walk-", lambda n: True, 1), _walk),
+    _Drawn(_named("FrozenLake", lambda n: isqrt(n) ** 2 == n, 4), _lake, ("left", "down", "right", "up")),
+    _Drawn(_named("CliffWalking", lambda n: n == 48, 4), _cliff, _CLOCKWISE),
+    _Drawn(_named("Taxi", lambda n: n == 500, 6), _taxi, ("south", "north", "east", "west", "pickup", "dropoff")),
+    _Drawn(lambda world: True, _cells),
+)

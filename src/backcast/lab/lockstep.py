@@ -1,0 +1,180 @@
+"""Two agents in lockstep: both are in the same episode, and whoever arrives first waits for the other.
+
+Time is counted in *ticks*: in each, an agent whose episode is not over takes one step. Runs are deterministic, so that
+the past needs no film: some positions are kept, and from there it is walked again.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from backcast.lab.credit import Credit
+from backcast.lab.scene import Scene
+from backcast.lab.walker import Position, Walker
+
+_KEPT_BYTES = 32_000_000
+_MOST_KEPT = 64
+_FIRST_INTERVAL = 256  # ticks between positions that are kept; it doubles whenever there are too many
+_CHUNK, _LONGEST_CHUNK = 64, 4096  # steps between looks at the clock
+_NEVER = 2**62
+_NOTHING = (Credit(words="Nothing has happened yet."),) * 2
+
+
+class Kept(NamedTuple):
+    """Where both were after so many ticks; no two are after the same."""
+
+    at: int
+    step: int
+    positions: tuple[Position, Position]
+
+
+class Curves:
+    """What is known of an agent's episodes, up to the furthest one."""
+
+    def __init__(self) -> None:
+        self.steps: list[int | None] = []
+        self.reward: list[float | None] = []
+        self.error: list[float | None] = []
+        self.updates: list[int | None] = []
+
+    def add(self, walker: Walker) -> None:
+        """The episode of an agent is over; None where its values exploded."""
+        place, lost = walker.now.place, walker.lost
+        error = walker.scene.error(walker.action_values.max(axis=1))
+        self.steps.append(None if lost else place.steps)
+        self.reward.append(None if lost else place.gained)
+        self.error.append(None if lost or not np.isfinite(error) else error)
+        self.updates.append(int(walker.now.parts.updates.sum()))
+
+    def since(self, first: int) -> dict[str, Any]:
+        """Those from an episode on."""
+        return {"from": first} | {name: values[first:] for name, values in vars(self).items()}
+
+
+class Lockstep:
+    """The two agents of a scene.
+
+    Attributes:
+        scene: where they are.
+        walkers: left and right.
+        at: ticks so far.
+        step: ticks of this episode so far.
+        furthest: the largest `at` ever.
+        credits: what the last tick changed, of each.
+        curves: of each.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.walkers = tuple(Walker(scene, agent) for agent in scene.agents)
+        self.curves = (Curves(), Curves())
+        self.credits = _NOTHING
+        self.at = self.step = self.furthest = 0
+        self._watched = 0  # the tick that `credits` is about
+        self._interval = _FIRST_INTERVAL
+        self._kept = [self._save()]
+
+    @property
+    def episode(self) -> int:
+        """The number of the episode that they are in; −1 before the first."""
+        return self.walkers[0].now.episode
+
+    @property
+    def between(self) -> bool:
+        """Whether an episode of both is over, or none has begun."""
+        return all(walker.over for walker in self.walkers)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last episode is over."""
+        return self.between and self.episode >= self.scene.episodes - 1
+
+    def tick(self) -> None:
+        """One tick, watched."""
+        if self.finished:
+            return
+        begins = self.between
+        left, right = (walker.tick(begins) for walker in self.walkers)
+        self.credits = (left, right)
+        self._arrive(1 if begins else self.step + 1, self.at + 1)
+        self._watched = self.at
+
+    def play(self, ticks: int, seconds: float) -> None:
+        """So many ticks, or as many as there is time for; the last one is watched."""
+        self._run(self.at + ticks - 1, self.scene.episodes, seconds)
+        self.tick()
+
+    def seek(self, at: int, seconds: float) -> bool:
+        """Go to a moment, past or future, and watch its tick; False if there was no time: ask again."""
+        if at < self.at or (at == self.at and self._watched != at):
+            self._restore(max(kept for kept in self._kept if kept.at < max(at, 1)))
+        if at > self.at:
+            if not self._run(at - 1, self.scene.episodes, seconds):
+                return False
+            self.tick()
+        return True
+
+    def way_to_end(self, episode: int) -> Callable[[float], bool]:
+        """To the end of an episode: to be called with seconds to spend, until it says True.
+
+        When it ends is not known before it did, so that its last tick is walked twice: the second time it is watched.
+        """
+        end: list[int] = []
+
+        def go_on(seconds: float) -> bool:
+            if not end:
+                if not self._run(_NEVER, episode, seconds):
+                    return False
+                end.append(self.at)
+            return self.seek(end[0], seconds)
+
+        return go_on
+
+    def _run(self, at: int, episode: int, seconds: float) -> bool:
+        """Walk, compiled, to a moment or to the end of an episode; False if there was no time for it."""
+        deadline, chunk = time.monotonic() + seconds, _CHUNK
+        while self.at < at and not self.finished and not (self.between and self.episode >= episode):
+            before = self.step
+            if self.between:
+                before = 0
+                for walker in self.walkers:
+                    walker.begin_episode()
+            goal = before + min(chunk, at - self.at)
+            for walker in self.walkers:
+                walker.walk_to(goal)
+            taken = max(walker.now.place.steps for walker in self.walkers)
+            step = max(1, taken) if self.between else goal
+            self._arrive(step, self.at + step - before)
+            chunk = min(2 * chunk, _LONGEST_CHUNK)
+            if time.monotonic() > deadline:
+                return self.at >= at
+        return True
+
+    def _arrive(self, step: int, at: int) -> None:
+        """Be there; note the end of an episode, and now and then the positions."""
+        self.step, self.at, self.furthest = step, at, max(at, self.furthest)
+        if self.between:
+            for walker, curves in zip(self.walkers, self.curves, strict=True):
+                if len(curves.steps) == self.episode:
+                    curves.add(walker)
+        if at - self._kept[-1].at >= self._interval:
+            self._kept.append(self._save())
+            self._forget_some()
+
+    def _save(self) -> Kept:
+        left, right = (walker.save() for walker in self.walkers)
+        return Kept(self.at, self.step, (left, right))
+
+    def _restore(self, kept: Kept) -> None:
+        self.at, self.step, self.credits, self._watched = kept.at, kept.step, _NOTHING, 0
+        for walker, position in zip(self.walkers, kept.positions, strict=True):
+            walker.restore(position)
+
+    def _forget_some(self) -> None:
+        """Every other position, the first and the last excepted, if they take too much room."""
+        n_bytes = sum(position.n_bytes for kept in self._kept for position in kept.positions)
+        if len(self._kept) > _MOST_KEPT or n_bytes > _KEPT_BYTES:
+            self._kept = [*self._kept[:-1:2], self._kept[-1]]
+            self._interval *= 2

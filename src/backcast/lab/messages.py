@@ -1,0 +1,122 @@
+"""What a page may say to its session, checked; and the greeting that tells the page what there is."""
+
+import inspect
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from backcast import __version__
+from backcast.agents import agent
+from backcast.errors import InputError
+from backcast.kinds import KINDS
+from backcast.lab.config import EPISODES, SEED, SIDE, STATES, setting_descriptions, world_descriptions
+from backcast.report.style import NAMES, SYMBOLS, colour
+from backcast.studies.worldspec import Strict
+from backcast.worlds.maze import PAPER_MAZE
+
+SLOWEST, FASTEST = 0.2, 100_000.0  # ticks per second
+_LATEST = 2**53  # the largest whole number of a page
+_At = Annotated[int, Field(ge=0, lt=_LATEST)]
+
+
+class Open(Strict):
+    """Make a scene, and show a moment of it."""
+
+    do: Literal["open"]
+    config: dict[str, Any]
+    at: _At = 0
+
+
+class Play(Strict):
+    """Go on by itself, so many ticks per second."""
+
+    do: Literal["play"]
+    speed: float = Field(ge=SLOWEST, le=FASTEST)
+
+
+class Go(Strict):
+    """Stop; go one tick, to the end of an episode, or to the end of the run."""
+
+    do: Literal["pause", "step", "episode", "end"]
+
+
+class Seek(Strict):
+    """Go to a moment."""
+
+    do: Literal["seek"]
+    at: _At
+
+
+class Drawn(Strict):
+    """A frame was drawn; the next one may come."""
+
+    do: Literal["drawn"]
+    frame: _At
+
+
+class Ask(Strict):
+    """Tell about a state."""
+
+    do: Literal["ask"]
+    state: _At
+
+
+class More(Strict):
+    """Run further seeds in the background, or stop it."""
+
+    do: Literal["further"]
+    on: bool
+
+
+Message = Open | Play | Go | Seek | Drawn | Ask | More
+_messages: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="do")])
+
+
+def read_message(text: str) -> Message:
+    """A message; an error says what is wrong with it."""
+    try:
+        return _messages.validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:])
+        raise InputError(f"{where or 'message'}: {first['msg'][0].lower() + first['msg'][1:]}") from None
+
+
+def error_message(sentence: str, about: str) -> str:
+    """A reply that says what was wrong."""
+    return json.dumps({"is": "error", "message": sentence, "about": about})
+
+
+def hello() -> dict[str, Any]:
+    """What can be on the screen."""
+    from backcast.lab.presets import PRESETS
+
+    usual = {name: given.default for name, given in inspect.signature(agent).parameters.items()}
+    settings = setting_descriptions()
+    for name, told in settings.items():
+        told["symbol"] = SYMBOLS.get(name, "")
+        told["usual"] = usual.get(name) if usual.get(name) is not inspect.Parameter.empty else None
+    return {
+        "is": "hello",
+        "version": __version__,
+        "kinds": [
+            {
+                "name": kind.name,
+                "label": NAMES.get(kind.name, kind.name.replace("-", " ")),
+                "summary": kind.summary,
+                "frame": kind.frame,
+                "only": kind.only,
+                "plans": kind.plans,
+                "settings": [name for name in kind.settings if name in settings],
+                "colour": colour(kind.name),
+                "reference": kind.reference,
+            }
+            for kind in KINDS.values()
+        ],
+        "worlds": world_descriptions(),
+        "settings": settings,
+        "presets": [preset.as_dict() for preset in PRESETS],
+        "limits": {"side": SIDE, "cells": SIDE * SIDE, "states": STATES, "episodes": EPISODES, "seed": SEED},
+        "maze": PAPER_MAZE,
+    }

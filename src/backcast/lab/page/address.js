@@ -1,0 +1,87 @@
+/** What is on the screen, written into the fragment of the address so that a person can read and change it. */
+
+const PARTS = ["world", "left", "right"];
+const NUMBERS = ["seed", "episodes", "at", "speed"];
+const USUAL = { learn: true };
+const VIEWS = ["values", "exact", "error"];
+const ALLOWED = "world.…, left.…, right.…, seed, episodes, at, speed, view, further and story";
+
+/** The fragment that holds a page: {config, at, speed, view, further, story}; what is missing is left out. */
+export function writeAddress({ config, at, speed, view, further, story }) {
+  const pairs = [];
+  for (const part of PARTS) {
+    for (const [name, value] of Object.entries(config[part] ?? {})) {
+      if (value !== null && value !== undefined && value !== USUAL[name]) pairs.push([`${part}.${name}`, written(name, value)]);
+    }
+  }
+  pairs.push(["seed", config.seed], ["episodes", config.episodes], ["at", at], ["speed", speed]);
+  pairs.push(["view", view === "values" ? null : view], ["further", further ? "true" : null], ["story", story]);
+  const kept = pairs.filter(([, value]) => value !== null && value !== undefined);
+  return `#${kept.map(([name, value]) => `${name}=${readable(String(value))}`).join("&")}`;
+}
+
+/** The page that a fragment holds, null if it holds none; an error that says what is wrong if it cannot be read. */
+export function readAddress(fragment) {
+  const text = fragment.replace(/^#/, "");
+  if (!text.includes("=")) return null;
+  const page = { config: {} };
+  for (const pair of text.split("&").filter(Boolean)) {
+    const [name, ...rest] = pair.split("=");
+    place(page, name, decoded(name, rest.join("=")));
+  }
+  for (const part of PARTS) {
+    if (!page.config[part]?.kind) throw new Error(`The address has no ${part}.kind.`);
+  }
+  return page;
+}
+
+function place(page, name, text) {
+  const [part, key] = name.split(".");
+  if (PARTS.includes(part) && /^[a-z][a-z_]*$/.test(key ?? "") && name.split(".").length === 2) {
+    page.config[part] = { ...page.config[part], [key]: read(key, text) };
+  } else if (NUMBERS.includes(name)) {
+    (name === "seed" || name === "episodes" ? page.config : page)[name] = number(name, text);
+  } else if (name === "view") {
+    if (!VIEWS.includes(text)) throw new Error(`The address has view=${text}; allowed are ${VIEWS.join(", ")}.`);
+    page.view = text;
+  } else if (name === "further") {
+    page.further = text === "true";
+  } else if (name === "story") {
+    page.story = text;
+  } else {
+    throw new Error(`The address has “${name}”, which is not known; allowed are ${ALLOWED}.`);
+  }
+}
+
+function number(name, text) {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < 0) {
+    throw new Error(`The address has ${name}=${text}; a number, 0 or more, is expected.`);
+  }
+  return name === "speed" ? value : Math.floor(value);
+}
+
+function decoded(name, text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error(`The address has ${name}=${text}, which cannot be read.`);
+  }
+}
+
+/** A maze is written with one slash between its rows, a list with commas. */
+function written(name, value) {
+  if (name === "text") return value.trimEnd().replaceAll("#", "X").replaceAll(" ", ".").replaceAll("\n", "/");
+  return Array.isArray(value) ? value.join(",") : value;
+}
+
+function read(name, text) {
+  if (name === "text") return text.replaceAll("/", "\n");
+  if (name === "levels" || /^[^,]+(,[^,]+)+$/.test(text)) return text.split(",").map(Number);
+  if (text === "true" || text === "false") return text === "true";
+  return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function readable(text) {
+  return encodeURIComponent(text).replaceAll("%2C", ",").replaceAll("%2F", "/").replaceAll("%3A", ":");
+}

@@ -1,0 +1,221 @@
+/* What moves over the states: the way of the agent, the agent, the credit of a step, and what a state is linked to. */
+
+import { outline } from "./grid.js";
+
+const STRIDE = 10; // steps of a way that are equally faint
+const PIECE = 3; // pixels of a curve that are drawn straight
+const DASH = 6;
+const [BRIGHT, DARK] = ["#ffffff", "#0d141b"]; // over colours that are the same in every theme
+
+/** The one state that all credit comes from (backward) or goes to (forward); null if there is none. */
+export function hubOf(arrows) {
+  if (!arrows.length) return null;
+  const [from, to] = arrows[0];
+  if (arrows.every((arrow) => arrow[0] === from)) return from;
+  return arrows.every((arrow) => arrow[1] === to) ? to : null;
+}
+
+/** The way of this episode: a trail of dots (a line where cells are small) that fades into the past. */
+export function drawWay(context, fit, way) {
+  const dot = Math.max(1.6, Math.min(3, fit.size * 0.05));
+  context.lineCap = context.lineJoin = "round";
+  for (let end = way.length - 1, strength = 0.95; end > 0; end -= STRIDE, strength *= 0.78) {
+    const path = new Path2D();
+    for (let i = Math.max(0, end - STRIDE); i <= end; i++) {
+      const { x, y } = fit.centre(way[i]);
+      path.lineTo(x, y);
+    }
+    context.globalAlpha = Math.max(0.12, strength);
+    context.setLineDash(fit.size < 20 ? [] : [0, dot * 2.4]);
+    for (const [colour, width] of [[DARK, dot + 1.4], [BRIGHT, dot]]) {
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.stroke(path);
+    }
+  }
+  context.setLineDash([]);
+  context.globalAlpha = 1;
+}
+
+/** The agent: a ring and a dot that can be seen on any colour. */
+export function drawAgent(context, fit, theme, state, colour) {
+  const { x, y } = fit.centre(state);
+  const radius = Math.max(4.5, Math.min(12, fit.size * 0.2));
+  disc(context, x, y, radius + 1.8, theme.surface);
+  disc(context, x, y, radius, theme.ink);
+  disc(context, x, y, radius * 0.74, theme.surface);
+  disc(context, x, y, radius * 0.46, colour);
+}
+
+/** Rings around the states that learning itself changed; dashed where the value fell. */
+export function drawLearned(context, fit, theme, learned, colour) {
+  const width = Math.max(1.2, Math.min(2.5, fit.size / 26));
+  for (const [state, amount] of learned) {
+    outline(context, fit, theme, state, colour, { width, dash: amount < 0 ? [4, 3] : [] });
+  }
+}
+
+/** The halo of the state that was planned from; `pulse` in 0…1 is a wave that leaves it, 0 for none. */
+export function drawHub(context, fit, theme, state, colour, pulse) {
+  const { x, y } = fit.centre(state);
+  const radius = hubRadius(fit);
+  const rings = [[radius, 0.9]];
+  if (pulse > 0 && pulse < 1) rings.push([radius * (1 + 0.9 * pulse), 0.8 * (1 - pulse)]);
+  for (const [size, opacity] of rings) {
+    context.globalAlpha = opacity;
+    context.beginPath();
+    context.arc(x, y, size, 0, 2 * Math.PI);
+    stroke(context, theme.surface, 4.5);
+    stroke(context, colour, 2);
+  }
+  context.globalAlpha = 1;
+}
+
+function hubRadius(fit) {
+  return fit.isGrid ? Math.max(6.5, fit.size * 0.34) : fit.size / 2 + 3;
+}
+
+/**
+ * The credit of a step: an arrow from each state that informs to the state whose value it changed, fine where it begins
+ * and as wide at its head as the change is large; whole if the value rose, in pieces and with a hollow head if it fell.
+ * `grown` in 0…1 is how far the arrows have come.
+ */
+export function drawCredit(context, fit, theme, arrows, colour, { grown = 1, strength = 1, range = 1 } = {}) {
+  const moved = arrows.filter(([, , amount]) => amount !== 0);
+  const largest = Math.max(...moved.map(([, , amount]) => Math.abs(amount)));
+  const widest = widestArrow(fit, moved, largest, range);
+  const hub = hubOf(arrows);
+  moved.sort((one, other) => Math.abs(one[2]) - Math.abs(other[2]));
+  for (const [from, to, amount] of moved) {
+    const share = Math.abs(amount) / largest;
+    const width = Math.max(1, widest * (0.12 + 0.88 * share));
+    context.globalAlpha = strength * (0.35 + 0.65 * Math.sqrt(share));
+    const halo = share > 0.2 ? 2.4 : 0;
+    drawArrow(context, theme, curveOf(fit, from, to, hub), { width, colour, whole: amount > 0, grown, halo });
+  }
+  context.globalAlpha = 1;
+}
+
+/** The width of the largest arrow: less where many are as large, and where it is small in the range of the values. */
+function widestArrow(fit, moved, largest, range) {
+  const alike = moved.reduce((sum, [, , amount]) => sum + Math.abs(amount), 0) / largest;
+  const crowd = Math.min(1, Math.sqrt(5 / alike));
+  const weight = Math.max(0.45, Math.min(1, (largest / range) ** 0.2));
+  return Math.max(2, Math.min(8, fit.size * 0.12) * crowd * weight);
+}
+
+/** What a state is linked to: thin arrows in from its predecessors, out to its successors, fainter if less likely. */
+export function drawHighlight(context, fit, theme, { state, predecessors = [], successors = [] }) {
+  const width = Math.max(1.6, Math.min(3.5, fit.size * 0.06));
+  const links = [
+    ...predecessors.map(([from, likely]) => [from, state, likely, theme.backward]),
+    ...successors.map(([to, likely]) => [state, to, likely, theme.forward]),
+  ];
+  links.sort((one, other) => one[2] - other[2]);
+  for (const [from, to, likely, colour] of links) {
+    context.globalAlpha = 0.2 + 0.8 * Math.min(1, likely);
+    drawArrow(context, theme, curveOf(fit, from, to, null), { width, colour, whole: true, grown: 1, halo: 2 });
+  }
+  context.globalAlpha = 1;
+  outline(context, fit, theme, state, theme.focus);
+}
+
+/** The curve of an arrow, {at(t in 0…1) → {x, y}, length}; at the hub it keeps clear of the ring. */
+function curveOf(fit, from, to, hub) {
+  if (from === to) return loop(fit, from);
+  const near = (state, usual) => (state === hub ? hubRadius(fit) + 1 : fit.isGrid ? usual * fit.size : fit.size / 2 + 1);
+  return bow(fit, from, to, near(from, 0.12), near(to, 0.17));
+}
+
+/** A curve from one state to another, bent to its left so that there and back lie apart. */
+function bow(fit, from, to, before, after) {
+  const [start, end] = [fit.centre(from), fit.centre(to)];
+  const [dx, dy] = [end.x - start.x, end.y - start.y];
+  const length = Math.hypot(dx, dy) || 1;
+  const bend = Math.min(0.2, (2.5 * fit.size) / length + 0.05);
+  const middle = { x: (start.x + end.x) / 2 + dy * bend, y: (start.y + end.y) / 2 - dx * bend };
+  const [least, most] = [Math.min(0.4, before / length), 1 - Math.min(0.4, after / length)];
+  const at = (t) => {
+    const along = least + t * (most - least);
+    const [a, b, c] = [(1 - along) ** 2, 2 * along * (1 - along), along ** 2];
+    return { x: a * start.x + b * middle.x + c * end.x, y: a * start.y + b * middle.y + c * end.y };
+  };
+  return { at, length: length * (most - least) * (1 + bend * bend) };
+}
+
+/** A small loop at the upper right of a state, for credit that a state gives to itself. */
+function loop(fit, state) {
+  const { x, y } = fit.centre(state);
+  const radius = Math.max(3.5, Math.min(13, fit.size * 0.17));
+  const away = fit.size * 0.27;
+  const at = (t) => {
+    const angle = Math.PI * (1 + 1.6 * t);
+    return { x: x + away + radius * Math.cos(angle), y: y - away + radius * Math.sin(angle) };
+  };
+  return { at, length: 1.6 * Math.PI * radius };
+}
+
+function drawArrow(context, theme, curve, { width, colour, whole, grown, halo }) {
+  const length = curve.length * grown;
+  const head = Math.min(length * 0.6, width + 5);
+  const pieces = Math.max(4, Math.ceil((length - head) / PIECE));
+  const neck = grown * (1 - head / length);
+  const points = Array.from({ length: pieces + 1 }, (_, i) => curve.at((neck * i) / pieces));
+  const half = (i) => 0.4 + (0.5 * width - 0.4) * (i / pieces);
+  const shafts = new Path2D();
+  const step = whole ? pieces : Math.max(1, Math.round(DASH / PIECE));
+  for (let i = pieces; i > 0; i -= whole ? step : 2 * step) shaft(shafts, points, Math.max(0, i - step), i, half);
+  const tip = new Path2D();
+  arrowHead(tip, points[pieces], curve.at(grown), width * 0.5 + 2.6);
+  context.lineJoin = "round";
+  if (halo) {
+    context.strokeStyle = theme.surface;
+    context.lineWidth = halo;
+    context.stroke(shafts);
+    context.stroke(tip);
+  }
+  context.fillStyle = colour;
+  context.fill(shafts);
+  context.fillStyle = whole ? colour : theme.surface;
+  context.fill(tip);
+  if (whole) return;
+  context.strokeStyle = colour;
+  context.lineWidth = 1.4;
+  context.stroke(tip);
+}
+
+/** A piece of the shaft between two points of the curve, as wide as `half` says on both sides. */
+function shaft(path, points, first, last, half) {
+  const sides = [[], []];
+  for (let i = first; i <= last; i++) {
+    const [before, after] = [points[Math.max(0, i - 1)], points[Math.min(points.length - 1, i + 1)]];
+    const length = Math.hypot(after.x - before.x, after.y - before.y) || 1;
+    const [nx, ny] = [((after.y - before.y) / length) * half(i), (-(after.x - before.x) / length) * half(i)];
+    sides[0].push([points[i].x + nx, points[i].y + ny]);
+    sides[1].unshift([points[i].x - nx, points[i].y - ny]);
+  }
+  sides.flat().forEach(([x, y], i) => (i ? path.lineTo(x, y) : path.moveTo(x, y)));
+  path.closePath();
+}
+
+function arrowHead(path, base, tip, half) {
+  const length = Math.hypot(tip.x - base.x, tip.y - base.y) || 1;
+  const [nx, ny] = [((tip.y - base.y) / length) * half, (-(tip.x - base.x) / length) * half];
+  path.moveTo(tip.x, tip.y);
+  path.lineTo(base.x + nx, base.y + ny);
+  path.lineTo(base.x - nx, base.y - ny);
+  path.closePath();
+}
+
+function stroke(context, colour, width) {
+  context.strokeStyle = colour;
+  context.lineWidth = width;
+  context.stroke();
+}
+
+function disc(context, x, y, radius, colour) {
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.fillStyle = colour;
+  context.fill();
+}

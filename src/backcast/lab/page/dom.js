@@ -1,0 +1,46 @@
+/** Small helpers for making and finding elements. Words are always set as text, never as HTML. */
+
+/** The element with this id. */
+export const byId = (id) => document.getElementById(id);
+
+/** A new element with attributes and children; `null` children and attributes that are null or false are left out. */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** Say something in an element that is hidden while there is nothing to say. */
+export function say(element, words) {
+  element.textContent = words ?? "";
+  element.hidden = !words;
+}
+
+/** A function that runs at most once in so many milliseconds, and the last time with the last arguments. */
+export function throttled(action, milliseconds) {
+  let last = -Infinity;
+  let timer = null;
+  return (...given) => {
+    clearTimeout(timer);
+    const wait = last + milliseconds - performance.now();
+    const run = () => {
+      last = performance.now();
+      action(...given);
+    };
+    if (wait <= 0) run();
+    else timer = setTimeout(run, wait);
+  };
+}
+
+/** A number in few characters: three significant digits, thousands in groups. */
+export function brief(number) {
+  if (number === null || number === undefined || !Number.isFinite(number)) return "–";
+  if (Math.abs(number) >= 1000) return Math.round(number).toLocaleString("en");
+  if (number === 0) return "0";
+  return Math.abs(number) < 0.001 ? number.toExponential(1) : String(Number(number.toPrecision(3)));
+}

@@ -1,0 +1,149 @@
+/** The maze editor: one draws on the left board, by keys, or in a field of text. */
+
+import { byId, say } from "./dom.js";
+
+const CLEAN = { "#": "X", " ": "." };
+const TOOLS = { x: "X", ".": ".", s: "S", g: "G", Backspace: ".", Delete: "." };
+const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** The editor on a board. `onUse(text)` hears of the maze that is to be opened, `onToggle(open)` of opening and closing. */
+export class MazeEditor {
+  constructor({ board, canvas, limits, paperMaze, onUse, onToggle }) {
+    Object.assign(this, { board, canvas, paperMaze, onUse, onToggle, rows: null, cursor: { row: 0, column: 0 } });
+    this.side = limits?.side ?? 50;
+    this.panel = byId("editor");
+    for (const id of ["editor-rows", "editor-columns"]) {
+      byId(id).max = this.side;
+      byId(id).addEventListener("change", () => this.#resize());
+    }
+    byId("editor-text").addEventListener("input", () => this.#readText());
+    byId("editor-clear").addEventListener("click", () => this.#clear());
+    byId("editor-paper").addEventListener("click", () => this.#load(this.paperMaze));
+    byId("editor-use").addEventListener("click", () => this.onUse(this.text));
+    byId("editor-cancel").addEventListener("click", () => this.close());
+    canvas.addEventListener("keydown", (event) => this.#key(event), { capture: true });
+    this.panel.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
+  }
+
+  /** Whether a maze is being drawn. */
+  get editing() {
+    return this.rows !== null;
+  }
+
+  /** The maze as text. */
+  get text() {
+    return this.rows.map((row) => row.join("")).join("\n");
+  }
+
+  /** Begin with this maze. */
+  open(text) {
+    this.panel.hidden = false;
+    this.onToggle(true);
+    this.#load(text);
+    this.canvas.focus({ preventScroll: true });
+  }
+
+  /** Leave the editor. */
+  close() {
+    if (!this.editing) return;
+    this.rows = null;
+    this.panel.hidden = true;
+    this.fail(null);
+    this.board.setEditing(null);
+    this.board.draw();
+    this.onToggle(false);
+  }
+
+  /** Say what is wrong with the maze, or nothing. */
+  fail(message) {
+    say(byId("editor-error"), message);
+  }
+
+  /** Draw with the chosen tool on a cell, numbered row by row. */
+  paint(cell) {
+    if (!this.editing) return;
+    const columns = this.rows[0].length;
+    this.cursor = { row: Math.floor(cell / columns), column: cell % columns };
+    this.#put(document.querySelector("input[name=tool]:checked").value);
+  }
+
+  #put(character) {
+    const { row, column } = this.cursor;
+    if (this.rows[row]?.[column] === undefined) return;
+    this.rows[row][column] = character;
+    this.#show();
+  }
+
+  #key(event) {
+    if (!this.editing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const tool = TOOLS[event.key] ?? TOOLS[event.key.toLowerCase()] ?? null;
+    const move = MOVES[event.key];
+    const chosen = event.key === " " || event.key === "Enter";
+    if (!tool && !move && !chosen && event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (event.key === "Escape") this.close();
+    else if (move) this.#move(...move);
+    else this.#put(tool ?? document.querySelector("input[name=tool]:checked").value);
+  }
+
+  #move(down, right) {
+    const within = (place, size) => Math.min(size - 1, Math.max(0, place));
+    this.cursor.row = within(this.cursor.row + down, this.rows.length);
+    this.cursor.column = within(this.cursor.column + right, this.rows[0].length);
+    this.#show();
+  }
+
+  #load(text) {
+    const lines = text.replace(/\s+$/, "").split("\n");
+    this.rows = lines.map((line) => [...line].map((character) => CLEAN[character] ?? character));
+    this.cursor = { row: 0, column: 0 };
+    this.#show();
+  }
+
+  /** Take the maze from the field of text, once all its lines are of one length. */
+  #readText() {
+    const lines = byId("editor-text").value.toUpperCase().replace(/\s+$/, "").split("\n");
+    const width = lines[0].length;
+    if (!width || lines.some((line) => line.length !== width)) {
+      this.fail("All lines must have the same length.");
+      return;
+    }
+    if (width > this.side || lines.length > this.side) {
+      this.fail(`A maze has at most ${this.side} rows and ${this.side} columns.`);
+      return;
+    }
+    this.fail(null);
+    this.rows = lines.map((line) => [...line].map((character) => CLEAN[character] ?? character));
+    this.#show({ keepText: true });
+  }
+
+  #resize() {
+    const size = (id) => Math.min(this.side, Math.max(1, Math.round(Number(byId(id).value)) || 1));
+    const [height, width] = [size("editor-rows"), size("editor-columns")];
+    this.rows = Array.from({ length: height }, (_, row) =>
+      Array.from({ length: width }, (__, column) => this.rows[row]?.[column] ?? "."),
+    );
+    this.#show();
+  }
+
+  #clear() {
+    this.rows = this.rows.map((row) => row.map(() => "."));
+    this.rows.at(-1)[0] = "S";
+    this.rows[0][this.rows[0].length - 1] = "G";
+    this.#show();
+  }
+
+  #show({ keepText = false } = {}) {
+    byId("editor-rows").value = this.rows.length;
+    byId("editor-columns").value = this.rows[0].length;
+    if (!keepText) {
+      byId("editor-text").value = this.text;
+      this.fail(null);
+    }
+    this.cursor.row = Math.min(this.cursor.row, this.rows.length - 1);
+    this.cursor.column = Math.min(this.cursor.column, this.rows[0].length - 1);
+    this.board.setEditing({ cells: this.rows, cursor: this.cursor });
+    this.board.draw();
+  }
+}

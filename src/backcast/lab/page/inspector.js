@@ -1,0 +1,181 @@
+/** One state looked at closely: its values, what leads to it and what follows it, as learned and in truth. */
+
+import { brief, byId, make, throttled } from "./dom.js";
+
+const SIDES = ["left", "right"];
+const ROWS = 6;
+const LEAST = 0.0005;
+const WHILE_PLAYING = 250;
+const WHILE_POINTING = 60;
+
+/** The inspector. `ask(state)` asks the session; `onAnswer(highlights)` hears what both boards should highlight. */
+export class Inspector {
+  constructor({ ask, onAnswer }) {
+    Object.assign(this, { onAnswer, scene: null, hovered: null, focused: null, wanted: null, at: null });
+    this.askSoon = throttled(ask, WHILE_POINTING);
+    this.askSlowly = throttled(ask, WHILE_PLAYING);
+    this.place = byId("inspector");
+    this.clear();
+  }
+
+  /** Another scene: the state looked at stays if the world has not changed. */
+  setScene(scene) {
+    const same = this.scene?.layout.names.length === scene.layout.names.length && this.scene.name === scene.name;
+    this.scene = scene;
+    if (!same) this.clear();
+  }
+
+  /** Look at nothing. */
+  clear() {
+    Object.assign(this, { hovered: null, focused: null, wanted: null });
+    byId("inspector-title").textContent = "How to read the boards";
+    this.place.replaceChildren(byId("reading").content.cloneNode(true));
+  }
+
+  /** The pointer is over a state, or over none. */
+  hover(state) {
+    this.hovered = state;
+    this.#look();
+  }
+
+  /** A state was chosen by keys or by touch. */
+  focus(state) {
+    this.focused = state;
+    this.hovered = null;
+    this.#look();
+  }
+
+  /** Time has moved: ask again about the state that is shown. */
+  follow(frame) {
+    if (this.wanted === null || frame.at === this.at) return;
+    this.at = frame.at;
+    (frame.playing ? this.askSlowly : this.askSoon)(this.wanted);
+  }
+
+  /** The session's answer. */
+  show(answer) {
+    if (!this.scene || answer.state !== this.wanted) return;
+    this.at = answer.at;
+    byId("inspector-title").textContent = capital(answer.name);
+    this.place.replaceChildren(
+      this.#values(answer),
+      this.#predecessors(answer),
+      this.#successors(answer),
+    );
+    const shown = this.hovered ?? this.focused;
+    this.onAnswer(shown === null ? [null, null] : answer.agents.map((agent) => highlight(answer.state, agent)));
+  }
+
+  #look() {
+    const state = this.hovered ?? this.focused;
+    if (state === null) this.onAnswer([null, null]);
+    if (state === null || state === this.wanted) return;
+    this.wanted = state;
+    this.askSoon(state);
+  }
+
+  #values(answer) {
+    const { layout, agents } = this.scene;
+    const choices = layout.actions.length;
+    const rows = answer.agents[0].values.map((_, action) => {
+      const cells = answer.agents.map(({ values }) => make("td", { class: isBest(values, action) ? "best" : null }, brief(values[action])));
+      return make("tr", {}, make("th", { scope: "row" }, choices > 1 ? layout.actions[action].name : "learned"), ...cells);
+    });
+    const exact = make("tr", { class: "exact" }, make("th", { scope: "row" }, choices > 1 ? "exact, of the best" : "exact"));
+    exact.append(make("td", { colspan: 2 }, brief(answer.value)));
+    const head = make("tr", {}, make("td", {}), ...agents.map(({ label }, side) => heading(label, side)));
+    const caption = make("caption", {}, choices > 1 ? "Values of the actions" : "Value");
+    return make("table", { class: "values" }, caption, make("thead", {}, head), make("tbody", {}, ...rows, exact));
+  }
+
+  #predecessors(answer) {
+    const { agents } = this.scene;
+    const [left, right] = answer.agents;
+    const columns = [];
+    const agree = JSON.stringify(left.true_predecessors) === JSON.stringify(right.true_predecessors);
+    answer.agents.forEach(({ predecessors, true_predecessors: truth }, side) => {
+      if (predecessors) columns.push({ heading: heading(agents[side].label, side), entries: predecessors, side });
+      if (truth && !agree && predecessors) columns.push({ heading: heading("true", side), entries: truth, side: null });
+    });
+    const truth = left.true_predecessors ?? right.true_predecessors;
+    if (truth && (agree || !columns.length)) columns.push({ heading: heading("true", null), entries: truth, side: null });
+    const about = truth && columns.length ? left.about || right.about : [left.about, right.about].find(Boolean);
+    return this.#table("What leads here", columns, about && (truth ? `True: ${about}.` : capital(about)));
+  }
+
+  #successors(answer) {
+    const flat = (all) => all.flatMap(({ action, to }) => to.map(([state, chance]) => [state, action, chance]));
+    const columns = answer.agents.flatMap(({ successors }, side) =>
+      successors ? [{ heading: heading(this.scene.agents[side].label, side), entries: flat(successors), side }] : [],
+    );
+    columns.push({ heading: heading("true", null), entries: flat(answer.successors), side: null });
+    return this.#table("What follows", columns, null);
+  }
+
+  #table(title, columns, note) {
+    const rows = merged(columns);
+    const shown = rows.slice(0, rows.length > ROWS + 1 ? ROWS : rows.length);
+    const more = rows.length > shown.length ? `and ${rows.length - shown.length} more` : null;
+    const head = make("tr", {}, make("td", {}), ...columns.map((column) => column.heading));
+    const body = shown.map((row) => this.#row(row, columns));
+    const table = make("table", { class: "chances" }, make("caption", {}, title), make("thead", {}, head), make("tbody", {}, ...body));
+    const notes = [more, rows.length ? null : "Nothing.", note].filter(Boolean);
+    return make("div", {}, rows.length ? table : make("p", { class: "caption" }, title), ...notes.map((words) => make("p", { class: "note" }, words)));
+  }
+
+  #row({ state, action, chances }, columns) {
+    const { layout } = this.scene;
+    const name = make("th", { scope: "row" }, layout.names[state]);
+    if (layout.actions.length > 1) name.append(" ", actionMark(layout.actions[action]));
+    const cells = chances.map((chance, column) => {
+      const side = columns[column].side;
+      const cell = make("td", { "data-side": side === null ? null : SIDES[side] }, percent(chance));
+      cell.style.setProperty("--chance", chance);
+      return cell;
+    });
+    return make("tr", {}, name, ...cells);
+  }
+}
+
+/** The rows of all columns together, the likeliest first. */
+function merged(columns) {
+  const rows = new Map();
+  columns.forEach(({ entries }, column) => {
+    for (const [state, action, chance] of entries) {
+      const key = `${state} ${action}`;
+      if (!rows.has(key)) rows.set(key, { state, action, chances: columns.map(() => 0) });
+      rows.get(key).chances[column] = chance;
+    }
+  });
+  const weight = ({ chances }) => Math.max(...chances);
+  return [...rows.values()].filter((row) => weight(row) >= LEAST).sort((a, b) => weight(b) - weight(a));
+}
+
+/** An action as an arrow where it has a direction, else its name. */
+function actionMark({ name, dx, dy }) {
+  const arrow = { "0,-1": "↑", "1,0": "→", "0,1": "↓", "-1,0": "←" }[`${dx},${dy}`];
+  if (!arrow) return make("span", { class: "action" }, name);
+  return make("span", { class: "action", role: "img", "aria-label": name, title: name }, arrow);
+}
+
+function heading(label, side) {
+  const dot = side === null ? null : make("span", { class: "dot" });
+  return make("th", { scope: "col", "data-side": side === null ? null : SIDES[side] }, dot, label);
+}
+
+/** What a board highlights: states that lead here and that follow, with their chances over all actions. */
+function highlight(state, { predecessors, successors }) {
+  const before = (predecessors ?? []).map(([other, , chance]) => [other, chance]);
+  const after = (successors ?? []).flatMap(({ to }) => to.map(([other, chance]) => [other, chance / successors.length]));
+  return { state, predecessors: summed(before), successors: summed(after) };
+}
+
+function summed(entries) {
+  const totals = new Map();
+  for (const [state, chance] of entries) totals.set(state, (totals.get(state) ?? 0) + chance);
+  return [...totals].filter(([, chance]) => chance >= LEAST);
+}
+
+const isBest = (values, action) => values[action] === Math.max(...values) && values.some((value) => value < values[action]);
+const percent = (chance) => (chance > 0 && chance < 0.005 ? "<1" : Math.round(100 * chance).toString()) + "\u202f%";
+const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);

@@ -1,0 +1,46 @@
+/** The paper's story: a strip of numbered cards, each a link to what it tells. */
+
+import { writeAddress } from "./address.js";
+import { byId, make } from "./dom.js";
+
+/** The strip of presets; `onOpen(preset)` hears of the one that is chosen. */
+export class Story {
+  constructor(presets, onOpen) {
+    this.presets = presets;
+    this.cards = new Map();
+    byId("story").replaceChildren(...presets.map((preset, index) => this.#card(preset, index + 1, onOpen)));
+  }
+
+  /** Mark the card of the preset with this name and tell what is to be seen; none if there is no such preset. */
+  mark(name) {
+    const preset = this.presets.find((each) => each.name === name);
+    const look = preset?.look ? make("span", { class: "look" }, ` Look at ${preset.look}`) : null;
+    byId("story-words").replaceChildren(...[preset?.sentence, look].filter(Boolean));
+    byId("story-words").hidden = !preset;
+    for (const [each, card] of this.cards) {
+      if (each === name) card.setAttribute("aria-current", "true");
+      else card.removeAttribute("aria-current");
+    }
+    this.cards.get(name)?.parentElement.parentElement.scrollTo({
+      left: this.cards.get(name).offsetLeft - 16,
+      behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth",
+    });
+  }
+
+  #card(preset, number, onOpen) {
+    const address = writeAddress({ ...preset, at: preset.at ?? 0, story: preset.name });
+    const card = make(
+      "a",
+      { href: address, class: "card", title: preset.sentence },
+      make("span", { class: "number", "aria-hidden": "true" }, String(number)),
+      make("span", { class: "title" }, preset.title),
+    );
+    card.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      onOpen(preset);
+    });
+    this.cards.set(preset.name, card);
+    return make("li", {}, card);
+  }
+}

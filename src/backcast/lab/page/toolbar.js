@@ -1,0 +1,90 @@
+/** What stands around the boards: theme, help, notices, and taking away what is on the screen. */
+
+import { byId, say } from "./dom.js";
+import { downloadPicture } from "./picture.js";
+
+const REMEMBERED = "backcast-theme";
+
+/** Light, dark or as the system has it; remembered by the browser where it allows that. */
+export function setUpTheme() {
+  const select = byId("theme");
+  const apply = (theme) => {
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+  };
+  select.value = recall() ?? "auto";
+  apply(select.value);
+  select.addEventListener("change", () => {
+    apply(select.value);
+    remember(select.value);
+  });
+}
+
+/** The dialog with the keys and what one sees; returns what opens it. */
+export function setUpHelp() {
+  const dialog = byId("help");
+  const open = () => dialog.open || dialog.showModal();
+  byId("help-button").addEventListener("click", open);
+  for (const each of document.querySelectorAll("dialog")) {
+    each.addEventListener("click", (event) => event.target === each && each.close());
+  }
+  return open;
+}
+
+/** A notice above the boards, or none. */
+export function notify(words) {
+  say(byId("notice-words"), words);
+  byId("notice").hidden = !words;
+}
+
+/** The buttons that copy and download; `onScreen()` gives {scene, boards, charts, moment, words}, null if there is nothing. */
+export function setUpSharing(onScreen) {
+  byId("notice-close").addEventListener("click", () => notify(null));
+  const copies = { "copy-python": ["python", "Python"], "copy-toml": ["toml", "study TOML"] };
+  for (const [id, [key, name]] of Object.entries(copies)) {
+    byId(id).addEventListener("click", () => onScreen() && copy(onScreen().scene[key], name));
+  }
+  byId("picture").addEventListener("click", async () => {
+    if (!onScreen()) return;
+    await downloadPicture(onScreen());
+    tell("Downloaded.");
+  });
+}
+
+async function copy(text, name) {
+  try {
+    await navigator.clipboard.writeText(text);
+    tell(`Copied as ${name}.`);
+  } catch {
+    byId("text-title").textContent = `Copy as ${name}`;
+    byId("text-area").value = text;
+    byId("text-dialog").showModal();
+    byId("text-area").focus();
+    byId("text-area").select();
+  }
+}
+
+let fading = null;
+
+function tell(words) {
+  byId("told").textContent = words;
+  clearTimeout(fading);
+  fading = setTimeout(() => (byId("told").textContent = ""), 4000);
+}
+
+function recall() {
+  try {
+    const theme = localStorage.getItem(REMEMBERED);
+    return ["auto", "light", "dark"].includes(theme) ? theme : null;
+  } catch {
+    return null;
+  }
+}
+
+function remember(theme) {
+  try {
+    localStorage.setItem(REMEMBERED, theme);
+  } catch {
+    // a browser that stores nothing shows the theme until the page is closed
+  }
+}

@@ -1,0 +1,188 @@
+/** Time: play and pause, steps and episodes, speed, and a scrubber over the past. */
+
+import { brief, byId, throttled } from "./dom.js";
+
+const SLOWEST = 0.5;
+const FASTEST = 100000;
+
+/** Steps a second at a position of the speed slider, 0 … 100. */
+export function speedAt(position) {
+  const speed = SLOWEST * (FASTEST / SLOWEST) ** (position / 100);
+  return Number(speed.toPrecision(2));
+}
+
+/** The position of the speed slider for so many steps a second. */
+export function positionOf(speed) {
+  const bounded = Math.min(FASTEST, Math.max(SLOWEST, speed));
+  return Math.round((100 * Math.log(bounded / SLOWEST)) / Math.log(FASTEST / SLOWEST));
+}
+
+/** A moment in words, such as "episode 7 of 50, step 12". */
+export function momentWords(frame, episodes) {
+  if (frame.at === 0) return `episode 1 of ${episodes}, before the first step`;
+  return `episode ${frame.episode + 1} of ${episodes}, step ${frame.step}${frame.finished ? ", the end" : ""}`;
+}
+
+/** The transport bar; `send` sends a message, `onSpeed` and `onPlay` hear of another speed and of playing or not. */
+export class Transport {
+  constructor({ send, onSpeed, onPlay }) {
+    Object.assign(this, { send, onSpeed, onPlay, frame: null, speed: 10, playing: false, scrubbing: false });
+    this.scrubber = byId("scrubber");
+    this.slider = byId("speed");
+    this.setSpeed(this.speed);
+    const clicks = {
+      "to-start": () => this.toStart(),
+      back: () => this.back(),
+      play: () => this.toggle(),
+      step: () => this.step(),
+      episode: () => this.episode(),
+      "to-end": () => this.toEnd(),
+    };
+    for (const [id, action] of Object.entries(clicks)) byId(id).addEventListener("click", action);
+    this.slider.addEventListener("input", () => this.changeSpeed(speedAt(Number(this.slider.value))));
+    this.#listenToScrubber();
+  }
+
+  /** Play if paused, pause if playing; at the end play from the start again. */
+  toggle() {
+    if (this.playing) this.pause();
+    else {
+      if (this.frame?.finished && this.frame.at >= this.frame.furthest) this.send({ do: "seek", at: 0 });
+      this.play();
+    }
+  }
+
+  /** Play on from here. */
+  play() {
+    this.setPlaying(true);
+    this.onPlay(true);
+    this.send({ do: "play", speed: this.speed });
+  }
+
+  /** Stop here. */
+  pause() {
+    this.setPlaying(false);
+    this.onPlay(false);
+    this.send({ do: "pause" });
+  }
+
+  /** One tick forward. */
+  step() {
+    this.#go({ do: "step" });
+  }
+
+  /** One tick back. */
+  back() {
+    if (this.frame?.at > 0) this.#go({ do: "seek", at: this.frame.at - 1 });
+  }
+
+  /** To the end of this episode, or of the next. */
+  episode() {
+    this.#go({ do: "episode" });
+  }
+
+  /** To the moment at which nothing has happened yet. */
+  toStart() {
+    this.#go({ do: "seek", at: 0 });
+  }
+
+  /** To the end of the run. */
+  toEnd() {
+    this.#go({ do: "end" });
+  }
+
+  /** Faster (2) or slower (-2), by positions of the slider. */
+  nudge(positions) {
+    this.changeSpeed(speedAt(Math.min(100, Math.max(0, positionOf(this.speed) + positions))));
+  }
+
+  /** Show this speed and, while playing, go on at it. */
+  changeSpeed(speed) {
+    this.setSpeed(speed);
+    if (this.playing) this.send({ do: "play", speed });
+    this.onSpeed(speed);
+  }
+
+  /** Show this speed. */
+  setSpeed(speed) {
+    this.speed = speed;
+    const words = `${brief(speed)} ${speed === 1 ? "step" : "steps"} a second`;
+    byId("speed-words").textContent = `${brief(speed)} steps/s`;
+    this.slider.value = positionOf(speed);
+    this.slider.setAttribute("aria-valuetext", words);
+  }
+
+  /** Show the moment of a frame. */
+  show(frame, episodes) {
+    this.frame = frame;
+    this.setPlaying(frame.playing);
+    const words = momentWords(frame, episodes);
+    const moment = byId("moment");
+    if (moment.textContent !== words) moment.textContent = words;
+    this.scrubber.max = Math.max(frame.furthest, 1);
+    if (!this.scrubbing) this.scrubber.value = frame.at;
+    this.scrubber.style.setProperty("--part", frame.at / Math.max(frame.furthest, 1));
+    this.scrubber.setAttribute("aria-valuetext", words);
+    const over = frame.finished && frame.at >= frame.furthest;
+    for (const id of ["step", "episode", "to-end"]) byId(id).setAttribute("aria-disabled", over);
+    for (const id of ["to-start", "back"]) byId(id).setAttribute("aria-disabled", frame.at === 0);
+  }
+
+  #go(message) {
+    if (this.playing) this.pause();
+    this.send(message);
+  }
+
+  /** Show whether time goes on by itself. */
+  setPlaying(playing) {
+    if (this.playing === playing) return;
+    this.playing = playing;
+    byId("play").setAttribute("aria-label", playing ? "Pause" : "Play");
+    byId("play-icon").setAttribute("href", playing ? "#icon-pause" : "#icon-play");
+  }
+
+  #listenToScrubber() {
+    const seek = throttled(() => this.send({ do: "seek", at: Number(this.scrubber.value) }), 40);
+    this.scrubber.addEventListener("input", () => {
+      if (this.playing) this.pause();
+      this.scrubbing = true;
+      seek();
+    });
+    this.scrubber.addEventListener("change", () => {
+      this.scrubbing = false;
+    });
+  }
+}
+
+/** Run the transport by keys, except while somebody types, and tell `onHelp` of the question mark. */
+export function listenForKeys(transport, onHelp) {
+  const actions = {
+    " ": () => transport.toggle(),
+    ArrowLeft: () => transport.back(),
+    ArrowRight: () => transport.step(),
+    e: () => transport.episode(),
+    Home: () => transport.toStart(),
+    End: () => transport.toEnd(),
+    "+": () => transport.nudge(4),
+    "=": () => transport.nudge(4),
+    "-": () => transport.nudge(-4),
+    "−": () => transport.nudge(-4),
+    "?": onHelp,
+  };
+  document.addEventListener("keydown", (event) => {
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || !actions[key]) return;
+    if (belongsToElement(key, event.target)) return;
+    event.preventDefault();
+    actions[key]();
+  });
+}
+
+/** Whether the key means something to the element that has the focus. */
+function belongsToElement(key, target) {
+  if (!(target instanceof Element)) return false;
+  if (document.querySelector("dialog[open]")) return true;
+  if (target.matches("input[type=range]")) return ["ArrowLeft", "ArrowRight", "Home", "End"].includes(key);
+  if (target.matches("input, textarea, select")) return true;
+  return key === " " && target.closest("button, summary") !== null;
+}

@@ -1,0 +1,148 @@
+"""The paper's story in five panels: a configuration each, and a sentence that is true of it.
+
+Sentences say what came out, not what was expected: docs/reproduction.md and docs/findings.md tell where the paper's
+claims depend on models and measures. A test computes anew what `measured` says.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+
+class Preset(NamedTuple):
+    """A panel of the story.
+
+    Attributes:
+        name: for addresses.
+        title: two or three words.
+        sentence: what is to be learned from it.
+        look: what to look at on the boards.
+        config: what is on the screen, as `LabConfig` reads it; its seed is a typical one.
+        at: the tick to open at.
+        speed: ticks per second at which it is over within a minute.
+        ahead: the side that has the smaller error or takes fewer steps.
+        measured: how much smaller, over 100 seeds: means over all episodes, and the interval of the paired difference.
+    """
+
+    name: str
+    title: str
+    sentence: str
+    look: str
+    config: dict[str, Any]
+    at: int
+    speed: float
+    ahead: Literal["left", "right"]
+    measured: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the page is told."""
+        return self._asdict()
+
+
+def _pure(kind: str) -> dict[str, Any]:
+    return {"kind": kind, "learn": False}
+
+
+def _counted(kind: str, frame: str, **rates: float) -> dict[str, Any]:
+    return {"kind": kind, "frame": frame, "model": "counts", **rates}
+
+
+_NOISY = {"alpha": 0.1, "alpha_model": 0.5}  # the paper's step sizes in its stochastic mazes
+
+PRESETS = (
+    Preset(
+        name="channelling",
+        title="Channelling",
+        sentence="Where many states lead to few, looking back pays: backward planning corrects every state that leads"
+        " to the one just entered, forward planning only the one just left, and so, both with the true model, the error"
+        " falls faster backward.",
+        look="the arrows: many to one on the left, one to many on the right",
+        config={
+            "world": {"kind": "chain", "levels": [24, 6, 2]},
+            "left": _pure("true-forward"),
+            "right": _pure("true-backward"),
+            "seed": 15,
+            "episodes": 100,
+        },
+        at=0,
+        speed=6,
+        ahead="right",
+        measured="mean error 5.09 against 4.57, 100 seeds: difference 0.53 [0.43, 0.62]; with learning and counted"
+        " models it is a tie",
+    ),
+    Preset(
+        name="broadcasting",
+        title="Broadcasting",
+        sentence="Where few states lead to many, looking ahead pays: forward planning averages over all that may follow"
+        " and after ten or fifteen episodes has the smaller error, if models are true; with the paper's learned softmax"
+        " models, states that do not end an episode come out the other way round.",
+        look="level 2: settled soon on the left, moved by every arrival on the right",
+        config={
+            "world": {"kind": "chain", "levels": [2, 6, 24]},
+            "left": _pure("true-forward"),
+            "right": _pure("true-backward"),
+            "seed": 15,
+            "episodes": 100,
+        },
+        at=0,
+        speed=6,
+        ahead="left",
+        measured="mean error 1.59 against 2.71, 100 seeds: difference -1.12 [-1.30, -0.94]; with learning and softmax"
+        " models 0.46 [0.33, 0.57] over the states that do not end an episode, -0.42 [-0.49, -0.35] over all",
+    ),
+    Preset(
+        name="frame-of-reference",
+        title="Frame of reference",
+        sentence="After a step from s to s′ learning has just corrected s: planning backward from s′ corrects it once"
+        " more, planning backward from s carries the news one step further and finds the way sooner; forward planning,"
+        " against the paper, is no mirror image and also gains more from s.",
+        look="the goal, which is about to be reached for the first time: how far back do values change?",
+        config={
+            "world": {"kind": "maze"},
+            "left": _counted("backward", "current"),
+            "right": _counted("backward", "previous"),
+            "seed": 4,
+            "episodes": 30,
+        },
+        at=270,
+        speed=50,
+        ahead="right",
+        measured="steps per episode 111.5 against 80.4, 100 seeds: difference 31.1 [26.7, 35.5]; forward planning 96.4"
+        " against 84.2",
+    ),
+    Preset(
+        name="stochastic-rewards",
+        title="Stochastic rewards",
+        sentence="When the goal pays only every other time, backward planning passes what was just learned on to all"
+        " states that led there, and needs fewer steps than forward planning and than Q-learning.",
+        look="values on their way from the goal to the start: which board has them first, and keeps them?",
+        config={
+            "world": {"kind": "maze", "reward_probability": 0.5},
+            "left": _counted("forward", "current", **_NOISY),
+            "right": _counted("backward", "previous", **_NOISY),
+            "seed": 17,
+            "episodes": 60,
+        },
+        at=0,
+        speed=120,
+        ahead="right",
+        measured="steps per episode 74.7 against 61.4, 100 seeds: difference 13.3 [10.6, 16.3]; Q-learning 88.7",
+    ),
+    Preset(
+        name="stochastic-transitions",
+        title="Stochastic transitions",
+        sentence="When half of all moves slip, the paper's softmax model leads forward planning far astray, while"
+        " planning backward does as well as Q-learning; with counted models the two directions tie.",
+        look="the left agent's way, and the steps of its episodes",
+        config={
+            "world": {"kind": "maze", "slip": 0.5},
+            "left": {"kind": "forward", "frame": "current", **_NOISY},
+            "right": {"kind": "backward", "frame": "previous", **_NOISY},
+            "seed": 7,
+            "episodes": 50,
+        },
+        at=0,
+        speed=300,
+        ahead="right",
+        measured="steps per episode 253.5 against 105.8, 100 seeds: difference 148 [136, 159]; Q-learning 106.5, with"
+        " counted models 75.5 against 76.2",
+    ),
+)

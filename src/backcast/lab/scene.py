@@ -1,0 +1,118 @@
+"""A scene: the world and the two agents of a configuration, with what is true about the world."""
+
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from backcast import exact
+from backcast.agents import Agent
+from backcast.arrays import Mask, Vector
+from backcast.errors import InputError
+from backcast.kinds import Setup
+from backcast.lab.config import CONNECTIONS, LabConfig
+from backcast.lab.layout import layout_of
+from backcast.loop import Parts
+from backcast.report.style import colour
+from backcast.runs import check_limit
+from backcast.worlds.world import World
+
+
+class Scene:
+    """What both agents share.
+
+    Attributes:
+        config: what was asked for.
+        world: as drawn for the seed.
+        agents: left and right.
+        limit: where episodes are cut off.
+        layout: where states are drawn.
+    """
+
+    def __init__(self, config: LabConfig) -> None:
+        self.config = config
+        self.agents: tuple[Agent, Agent] = (_named("left", config.left.build), _named("right", config.right.build))
+        self.family = _named("world", config.world.build)  # of which the seed may draw one
+        self.world: World = self.family.draw(config.seed)
+        self.limit = check_limit(self.world, None)
+        for side, agent in zip(("left", "right"), self.agents, strict=True):
+            _refuse_large(side, agent, self.world)
+        self.layout = layout_of(self.world)
+
+    @property
+    def episodes(self) -> int:
+        """How many there are."""
+        return self.config.episodes
+
+    def parts_of(self, agent: Agent) -> Parts:
+        """An agent that has not begun."""
+        world, side = self.world, "left" if agent is self.agents[0] else "right"
+        setup = Setup(world.n_states, world.n_actions, world.discount, world, self.config.seed, self.limit)
+        return _named(side, partial(agent.build, setup))
+
+    @cached_property
+    def truth(self) -> Vector:
+        """v_π in prediction, v* in control, (S,)."""
+        return self.world.truth if self.world.is_prediction else exact.optimal(self.world.mdp).v
+
+    @cached_property
+    def judged(self) -> Mask:
+        """States whose error counts: those that do not end an episode and, in control, can be reached."""
+        inner = ~self.world.mdp.terminal
+        return inner if self.world.is_prediction else inner & self.world.mdp.reachable
+
+    def error(self, values: Vector) -> float:
+        """The root mean squared error of v(s), or max_a q(s, a), against the exact values."""
+        return float(np.sqrt(np.mean((values[self.judged] - self.truth[self.judged]) ** 2)))
+
+    @cached_property
+    def value_range(self) -> tuple[float, float]:
+        """The smallest and the largest exact value, 0 included: the ends of the colour scale."""
+        known = self.truth[self.judged]
+        low, high = min(0.0, float(known.min())), max(0.0, float(known.max()))
+        return (low, high) if high > low else (low, low + 1.0)
+
+    def name_of(self, s: int) -> str:
+        """What a state is called."""
+        return str(self.layout["names"][s])
+
+    def describe(self) -> dict[str, Any]:
+        """All that the page must know about the scene."""
+        from backcast.lab.snippets import as_python, as_toml
+
+        given = self.config.given()
+        shown = self.world.mdp.reachable | self.judged
+        return {
+            "is": "scene",
+            "config": given,
+            "name": self.world.name,
+            "purpose": "prediction" if self.world.is_prediction else "control",
+            "layout": self.layout,
+            "truth": [float(v) if known else None for v, known in zip(self.truth, shown, strict=True)],
+            "range": self.value_range,
+            "agents": [{"name": agent.name, "colour": colour(agent.name)} for agent in self.agents],
+            "python": as_python(given),
+            "toml": as_toml(given),
+            "metric": "rmsve_inner" if self.world.is_prediction else "steps",
+            "error": "v(s) against the exact values"
+            if self.world.is_prediction
+            else "max q(s, a) against the optimal values",
+        }
+
+
+def _named(field: str, build: Any) -> Any:
+    """What is built; an error says of which part of the configuration it speaks."""
+    try:
+        return build()
+    except InputError as error:
+        raise InputError(f"{field}: {error}") from None
+
+
+def _refuse_large(side: str, agent: Agent, world: World) -> None:
+    connects = agent.looks_far or agent.kind == "expected-trace"
+    connections = world.n_states * world.n_states * world.n_actions
+    if connects and connections > CONNECTIONS:
+        raise InputError(
+            f"{side}: {agent.name!r} may connect every state with every other, {connections:,} times in this world;"
+            f" in the lab at most {CONNECTIONS:,}: take a smaller world, or a model of one step"
+        )

@@ -1,0 +1,245 @@
+"""A session: one page, its two agents, and the frames it is sent.
+
+Messages only say what is wanted; one task does it, in short slices of compiled work beside the event loop, so that the
+latest wish counts and no page keeps the others waiting. A frame is sent when the page has drawn the one before: what
+happens meanwhile is never queued.
+"""
+
+import asyncio
+import contextlib
+import json
+import math
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from backcast.errors import InputError
+from backcast.lab.config import read_config
+from backcast.lab.frames import encode
+from backcast.lab.further import Further
+from backcast.lab.inspection import answer
+from backcast.lab.lockstep import Lockstep
+from backcast.lab.messages import Ask, Drawn, Go, Message, More, Open, Play, Seek, error_message, hello, read_message
+from backcast.lab.scene import Scene
+
+_SLICE = 0.025  # seconds of work at a time
+_FRAME = 1 / 45  # seconds between frames, at least
+_PATIENCE = 0.3  # seconds of silence before a page is told that work is under way
+_ASLEEP = 10.0  # seconds after which a page that draws nothing is taken to be asleep
+_WARMING = 2.0  # seconds of the first episode that are walked to compile what is needed
+_threads = ThreadPoolExecutor(4, thread_name_prefix="backcast-lab")
+
+
+class Session:
+    """One page.
+
+    Args:
+        send_text: sends a message.
+        send_bytes: sends a frame.
+    """
+
+    def __init__(
+        self, send_text: Callable[[str], Awaitable[None]], send_bytes: Callable[[bytes], Awaitable[None]]
+    ) -> None:
+        self._send_text, self._send_bytes = send_text, send_bytes
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._lockstep: Lockstep | None = None
+        self._further: Further | None = None
+        self._opening: Open | None = None  # a scene that is wanted
+        self._wanted: Go | Seek | None = None  # a moment that is wanted
+        self._goal: Callable[[float], bool] | None = None  # the way there: to be called until it says that it is done
+        self._asked: int | None = None  # a state that is asked about
+        self._speed, self._playing, self._clock = 10.0, False, 0.0
+        self._number, self._sent_at, self._drawn, self._changed, self._known = 0, 0.0, True, False, 0
+
+    async def start(self) -> None:
+        """Greet the page, and begin to work for it."""
+        await self._tell(hello())
+        self._task = asyncio.create_task(self._work())
+
+    async def receive(self, text: str) -> None:
+        """Take in a message; a bad one is answered, and nothing else happens."""
+        try:
+            message = read_message(text)
+            self._want(message)
+        except InputError as error:
+            await self._send_text(error_message(str(error), "message"))
+        self._wake.set()
+        if self._task is not None and self._task.done():
+            self._task.result()  # what went wrong there goes wrong here
+
+    async def close(self) -> None:
+        """Stop all work."""
+        if self._further is not None:
+            self._further.stop()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    def _want(self, message: Message) -> None:
+        """Note what a message wants; what it replaces is forgotten."""
+        if isinstance(message, Drawn):
+            self._drawn = self._drawn or message.frame == self._number
+        elif isinstance(message, Open):
+            self._opening, self._wanted, self._goal, self._playing = message, None, None, False
+        elif self._opening is None and self._lockstep is None:
+            raise InputError(f"{message.do}: there is no scene yet; open one first")
+        elif isinstance(message, Play):
+            self._playing, self._speed, self._clock = True, message.speed, time.monotonic()
+        elif isinstance(message, Ask):
+            self._asked = message.state
+        elif isinstance(message, More):
+            self._want_further(message.on)
+        else:
+            self._playing, self._changed, self._wanted = False, True, message
+
+    def _want_further(self, on: bool) -> None:
+        if self._further is not None:
+            self._further.stop()
+            self._further = None
+        if on and self._lockstep is not None:
+            loop = asyncio.get_running_loop()
+            self._further = further = Further(
+                self._lockstep.scene, lambda report: loop.call_soon_threadsafe(self._tell_soon, further, report)
+            )
+
+    def _tell_soon(self, further: Further, report: dict[str, Any]) -> None:
+        """Tell of further seeds, unless they are no longer wanted."""
+        if further is self._further:
+            self._reports = asyncio.create_task(self._tell(report))
+
+    async def _work(self) -> None:
+        while True:
+            self._wake.clear()
+            if self._opening is not None:
+                await self._open(self._opening)
+            elif self._lockstep is not None:
+                await self._go_on(self._lockstep)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), self._pause())
+
+    async def _open(self, wanted: Open) -> None:
+        """Make a scene; if it cannot be made, the one before stays."""
+        self._opening = None
+        try:
+            self._lockstep = await self._patiently(partial(_prepare, wanted.config), {"about": "compiling"})
+        except InputError as error:
+            await self._send_text(error_message(str(error), "open"))
+            self._changed = True
+            return
+        if self._opening is not None:
+            return
+        self._want_further(False)
+        self._known, self._changed, self._asked = 0, True, None
+        self._clock = time.monotonic()
+        await self._tell(self._lockstep.scene.describe())
+        self._goal = partial(self._lockstep.seek, wanted.at)
+
+    async def _go_on(self, lockstep: Lockstep) -> None:
+        """A slice of what is wanted, then a frame if the page is ready for one."""
+        if self._wanted is not None:
+            self._goal, self._wanted = _goal(lockstep, self._wanted), None
+        if self._goal is not None:
+            await self._reach(lockstep, self._goal)
+        elif self._playing and not self._asleep:
+            await self._play(lockstep)
+        if self._asked is not None:
+            await self._answer(lockstep, self._asked)
+        if self._changed and self._drawn and self._goal is None and time.monotonic() - self._sent_at >= _FRAME:
+            await self._send_frame(lockstep)
+
+    async def _reach(self, lockstep: Lockstep, goal: Callable[[float], bool]) -> None:
+        """Some of the way to a moment that is wanted."""
+        started, done = time.monotonic(), False
+        while not done and self._wanted is None and self._opening is None:
+            done = await _beside(partial(goal, _SLICE))
+            if not done and time.monotonic() - started > _PATIENCE:
+                started = time.monotonic()
+                await self._tell({"is": "busy", "about": "running", "at": lockstep.at})
+        if done:
+            self._goal, self._changed, self._clock = None, True, time.monotonic()
+
+    async def _play(self, lockstep: Lockstep) -> None:
+        """The ticks that are due; what there is no time for is left out."""
+        now = time.monotonic()
+        due = math.floor((now - self._clock) * self._speed)
+        if due < 1:
+            return
+        self._clock = now if now - self._clock > 10 * _SLICE + 1 / self._speed else self._clock + due / self._speed
+        await _beside(partial(lockstep.play, due, _SLICE))
+        self._changed = True
+        self._playing = self._playing and not lockstep.finished
+
+    async def _answer(self, lockstep: Lockstep, s: int) -> None:
+        self._asked = None
+        try:
+            await self._tell(await _beside(partial(answer, lockstep, s)))
+        except InputError as error:
+            await self._send_text(error_message(str(error), "ask"))
+
+    async def _send_frame(self, lockstep: Lockstep) -> None:
+        self._number += 1
+        state = {"frame": self._number, "playing": self._playing, "speed": self._speed}
+        frame = await _beside(partial(encode, lockstep, state, self._known))
+        self._known = len(lockstep.curves[0].steps)
+        self._drawn, self._changed, self._sent_at = False, False, time.monotonic()
+        await self._send_bytes(frame)
+
+    @property
+    def _asleep(self) -> bool:
+        """Whether the page has not drawn a frame for long."""
+        return not self._drawn and time.monotonic() - self._sent_at > _ASLEEP
+
+    def _pause(self) -> float | None:
+        """Seconds until there is something to do even if no message comes; None: until one comes."""
+        if self._opening is not None or self._wanted is not None or self._goal is not None:
+            return 0.0
+        now = time.monotonic()
+        waits = []
+        if self._playing and self._lockstep is not None and not self._asleep:
+            waits.append(self._clock + 1 / self._speed - now)
+        if self._changed and self._drawn and self._lockstep is not None:
+            waits.append(self._sent_at + _FRAME - now)
+        return max(0.001, min(waits)) if waits else None
+
+    async def _patiently(self, work: Callable[[], Any], told: dict[str, Any]) -> Any:
+        """The result of long work; if it takes long, the page is told."""
+        done = asyncio.ensure_future(_beside(work))
+        await asyncio.wait([done], timeout=_PATIENCE)
+        if not done.done():
+            await self._tell({"is": "busy", **told})
+        return await done
+
+    async def _tell(self, message: dict[str, Any]) -> None:
+        await self._send_text(json.dumps(message, allow_nan=False))
+
+
+async def _beside(work: Callable[[], Any]) -> Any:
+    """Work in a thread, beside the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_threads, work)
+
+
+def _prepare(config: dict[str, Any]) -> Lockstep:
+    """The agents of a scene, ready to go: all they need was compiled by others, who took the first steps."""
+    scene = Scene(read_config(config))
+    ahead = Lockstep(scene)
+    ahead.tick()
+    ahead.way_to_end(0)(_WARMING)
+    return Lockstep(scene)
+
+
+def _goal(lockstep: Lockstep, message: Go | Seek) -> Callable[[float], bool]:
+    """The way to a moment."""
+    if isinstance(message, Seek):
+        return partial(lockstep.seek, message.at)
+    if message.do == "step":
+        return partial(lockstep.seek, lockstep.at + 1)
+    if message.do == "episode":
+        return lockstep.way_to_end(lockstep.episode + (1 if lockstep.between else 0))
+    if message.do == "end":
+        return lockstep.way_to_end(lockstep.scene.episodes - 1)
+    return lambda seconds: True

@@ -1,0 +1,129 @@
+"""What is on the screen as a Python script and as a study: both give the same numbers.
+
+Both take a configuration as plain data, `LabConfig.given()`.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from backcast.agents import agent
+from backcast.studies.worldspec import WORLD_KINDS, WorldSpec
+
+_WIDTH = 100
+_FEWEST_SEEDS = 20
+_SIDES = ("left", "right")
+_PLOTS = {"prediction": "error-curves", "control": "steps-per-episode"}
+_PRINTED = {
+    "prediction": ("RMSVE of the states that do not end an episode", "runs.rmsve_inner[0].round(4).tolist()"),
+    "control": ("steps of each episode", "runs.steps[0].tolist()"),
+}
+
+
+def as_python(given: Mapping[str, Any]) -> str:
+    """A script that runs both agents and prints what the first chart shows, and the value updates made."""
+    world = WorldSpec(**given["world"])
+    imports = ["import gymnasium\n"] if world.kind == "gymnasium" else []
+    what, numbers = _PRINTED[world.purpose]
+    lines = [
+        *imports,
+        "import backcast as bc",
+        "",
+        f"world = {_python_world(world)}",
+        *(f"{side} = {_python_agent(given[side])}" for side in _SIDES),
+        "",
+        "for agent in (left, right):",
+        f"    runs = bc.run(world, agent, episodes={given['episodes']}, seeds=[{given['seed']}])",
+        "    print(agent.name)",
+        f'    print("  {what}:", {numbers})',
+        '    print("  value updates, learning and planning:", runs.updates.learning[0], runs.updates.planning[0])',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_toml(given: Mapping[str, Any]) -> str:
+    """A study for `backcast sweep`; its result for the seed on the screen is what is there."""
+    world, seed = WorldSpec(**given["world"]), given["seed"]
+    seeds = max(_FEWEST_SEEDS, seed + 1)
+    blocks = [
+        [
+            "# backcast sweep lab.toml --out lab",
+            f"title = {_quoted('From the lab: ' + world.name)}",
+            f"episodes = {given['episodes']}",
+            f"seeds = {seeds}  # 0 to {seeds - 1}; on the screen it is {seed}",
+            f"plots = [{_quoted(_PLOTS[world.purpose])}]",
+        ],
+        ["[[worlds]]", *(f"{name} = {_toml(value)}" for name, value in _arguments(world, kind=True).items())],
+        *(["[[agents]]", *(f"{name} = {_toml(value)}" for name, value in each.items())] for each in _labelled(given)),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _arguments(world: WorldSpec, kind: bool = False) -> dict[str, Any]:
+    """What a world is made of; the text of a maze as it was understood, a line for each row."""
+    given = {name: value for name, value in world.identity.items() if kind or name != "kind"}
+    if world.text is not None:
+        given["text"] = _Block("\n".join("".join(row) for row in world.build().layout))
+    return given
+
+
+class _Block(str):
+    """A text of several lines, without quotes or backslashes in it."""
+
+    __slots__ = ()
+
+
+def _python_world(world: WorldSpec) -> str:
+    given = _arguments(world)
+    if world.kind == "gymnasium":
+        limit = {"max_episode_steps": given.pop("max_steps")} if "max_steps" in given else {}
+        made = _call("gymnasium.make", [_quoted(given.pop("id"))], limit)
+        return _call("bc.worlds.from_gymnasium", [made], given)
+    if "seed" in WORLD_KINDS[world.kind].keys:
+        given.setdefault("seed", None)  # as in a study: every seed draws its own
+    return _call(f"bc.worlds.{world.kind.replace('-', '_')}", [], given)
+
+
+def _python_agent(given: Mapping[str, Any]) -> str:
+    rest = _settings(given)
+    return _call("bc.agent", [_quoted(rest.pop("kind"))], rest)
+
+
+def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was set of an agent; that it learns need not be said."""
+    return {name: value for name, value in given.items() if (name, value) != ("learn", True)}
+
+
+def _labelled(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Both agents; a study could not tell them apart if they had the same name."""
+    agents = [_settings(given[side]) for side in _SIDES]
+    names = [agent(**each).name for each in agents]
+    if names[0] == names[1]:
+        return [{**each, "label": f"{names[0]},side={side}"} for each, side in zip(agents, _SIDES, strict=True)]
+    return agents
+
+
+def _call(function: str, first: list[str], named: Mapping[str, Any]) -> str:
+    """A call on one line, or with an argument on each."""
+    arguments = [*first, *(f"{name}={_python(value)}" for name, value in named.items())]
+    line = f"{function}({', '.join(arguments)})"
+    if len(line) <= _WIDTH and "\n" not in line:
+        return line
+    return f"{function}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+
+
+def _python(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"""\n{value}\n"""' if isinstance(value, _Block) else _quoted(value)
+    return repr(tuple(value) if isinstance(value, list) else value)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, _Block):
+        return f'"""\n{value}\n"""'
+    return _quoted(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    """Text in double quotes, as Python and TOML both read it."""
+    return json.dumps(text, ensure_ascii=False)
