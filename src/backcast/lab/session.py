@@ -120,7 +120,8 @@ class Session:
             elif self._lockstep is not None:
                 await self._go_on(self._lockstep)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._pause())
+                async with asyncio.timeout(self._pause()):  # wait_for of Python 3.11 may swallow a cancellation
+                    await self._wake.wait()
 
     async def _open(self, wanted: Open) -> None:
         """Make a scene; if it cannot be made, the one before stays."""
