@@ -1,14 +1,18 @@
-# Two commands for a machine that has python3 (3.11 or newer, with venv) and make:
+# Three commands for a machine that has python3 (3.11 or newer, with venv) and make:
 #   make reproduce   set up .venv, install Backcast, run the main job
+#   make lab         set up .venv, install with the lab extra, open the lab in the browser
 #   make test        set up .venv, install with the development extra, run lint, types and tests
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test lint types check figures findings clean
+.PHONY: reproduce lab test lint types check figures findings clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
+
+lab: .venv/with-lab
+	$(BIN)/backcast lab
 
 test: .venv/developing lint types check
 
@@ -39,9 +43,13 @@ findings: .venv/developing
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+.venv/with-lab: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lab]'
+	@touch $@ .venv/installed
+
 .venv/developing: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ .venv/installed
+	@touch $@ .venv/installed .venv/with-lab
 
 clean:
 	rm -rf .venv build dist

@@ -325,7 +325,7 @@ def test_without_the_token_nothing_is_answered(locked):
     name = f"backcast-lab-{locked}"
     for cookie in (None, f"{name}=", f"{name}={TOKEN}x", f"{name}={TOKEN[:-1]}", f"backcast-lab={TOKEN}", TOKEN, "é"):
         status, _, body = ask(locked, Cookie=cookie)
-        assert (status, "open the address that was printed where backcast lab runs" in body) == (401, True), cookie
+        assert (status, "paste the address that it printed where it was started" in body) == (401, True), cookie
     for target in ("/?token=", "/?token=wrong", "/?token=%ff%00", f"/index.html?token={TOKEN}", "/nothing", "/?"):
         assert ask(locked, target)[0] == 401
     for headers in ({}, {"Cookie": f"{name}=wrong"}):

@@ -230,17 +230,17 @@ def test_states_are_explained_and_further_seeds_are_run():
     play(scenario)
 
 
-def test_a_session_ends_whenever_it_is_told_to():
+@pytest.mark.parametrize("turns", range(4))
+def test_a_session_ends_whenever_it_is_told_to(turns):
     async def run():
-        for wait in range(40):
-            page = Page()
-            await page.session.start()
-            await page.say(do="open", config=SMALL)
-            await page.say(do="play", speed=1000)
-            for _ in range(wait):
+        async with Page() as page:
+            await page.opens(SMALL)
+            await page.say(do="play", speed=0.2)
+            await asyncio.sleep(0.1)
+            await page.say(do="drawn", frame=1)  # wakes a session that waits for its next tick
+            for _ in range(turns):
                 await asyncio.sleep(0)
-            page.session._wake.set()
-            await asyncio.wait_for(page.session.close(), 20)
+            await asyncio.wait_for(asyncio.shield(page.session.close()), 5)
 
     asyncio.run(run())
 

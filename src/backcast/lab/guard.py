@@ -90,7 +90,7 @@ class Guard:
         if asking.scope["path"] == "/" and _same(asking.query_params.get("token", ""), token):
             keep = f"{cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
             return Response(status_code=303, headers={"Location": "/", "Set-Cookie": keep} | NOT_KEPT)
-        return _refused(401, "This lab asks for a token: open the address that was printed where backcast lab runs.")
+        return _refused(401, "This lab asks for a token: type or paste the address that it printed where it was started.")
 
 
 NOT_KEPT = {"Cache-Control": "no-store"}

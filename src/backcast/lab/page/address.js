@@ -11,7 +11,8 @@ export function writeAddress({ config, at, speed, view, further, story }) {
   const pairs = [];
   for (const part of PARTS) {
     for (const [name, value] of Object.entries(config[part] ?? {})) {
-      if (value !== null && value !== undefined && value !== USUAL[name]) pairs.push([`${part}.${name}`, written(name, value)]);
+      const said = value !== null && value !== undefined && value !== USUAL[name];
+      if (said) pairs.push([`${part}.${name}`, written(name, value)]);
     }
   }
   pairs.push(["seed", config.seed], ["episodes", config.episodes], ["at", at], ["speed", speed]);

@@ -94,6 +94,11 @@ export class Board {
     this.#drawMoving(context, fit, 1, 0);
   }
 
+  /** What the colours show: "values", "exact" or "error". */
+  get view() {
+    return this.#view;
+  }
+
   /** Height over width of what is drawn. */
   get aspect() {
     const layout = this.#layout();
@@ -193,7 +198,8 @@ export class Board {
       drawLearned(context, fit, theme, learned, theme.ink);
       if (hub !== null) drawHub(context, fit, theme, hub, colour, pulse);
       if (agent.state !== null) drawAgent(context, fit, theme, agent.state, colour);
-      drawCredit(context, fit, theme, arrows, colour, { grown, range: high - low, strength: this.#highlight ? 0.3 : 1 });
+      const strength = this.#highlight ? 0.3 : 1;
+      drawCredit(context, fit, theme, arrows, colour, { grown, range: high - low, strength });
     }
     if (this.#highlight && !this.#editing) drawHighlight(context, fit, theme, this.#highlight);
     else if (this.#focused !== null && document.activeElement === this.#canvas && !this.#editing) {

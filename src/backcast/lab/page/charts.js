@@ -1,13 +1,14 @@
 /* A chart that grows while the agents run: one line per agent over the episodes. */
 
 import { faded, onThemeChange, palette, readableOn } from "./colour.js";
-import { FONT, shortNumber } from "./grid.js";
+import { FONT } from "./grid.js";
 
 const LEFT = 44;
 const TOP = 30;
 const BOTTOM = 24;
 const DASHES = [[], [6, 3]]; // the second line is dashed: colour alone does not tell them apart
 const SHARPEST = 2;
+const LINE = 14;
 
 export class Chart {
   #canvas;
@@ -48,13 +49,12 @@ export class Chart {
 
   /** The chart in words, for those who do not see it. */
   summary() {
-    const unit = this.#unit ? ` ${this.#unit}` : "";
     const parts = this.#data.series.filter(({ values }) => values.length).map(({ name, values }) => {
-      const [first, last] = [values[0], values[values.length - 1]].map(shortNumber);
-      const number = values.length;
-      return number > 1 ? `${name}: ${first}${unit} in episode 1, ${last} in episode ${number}` : `${name}: ${first}${unit}`;
+      const told = (i) => `${Number.isFinite(values[i]) ? tickText(values[i]) : "nothing"} in episode ${i + 1}`;
+      return `${name}: ${values.length > 1 ? `${told(0)}, ` : ""}${told(values.length - 1)}`;
     });
-    return `${this.#title}. ${parts.length ? parts.join("; ") : "Nothing yet"}.`;
+    const about = [this.#title, this.#unit].filter(Boolean).join(", ");
+    return `${about}. ${parts.length ? parts.join("; ") : "Nothing yet"}.`;
   }
 
   renderTo(context, x, y, width, height) {
@@ -62,7 +62,10 @@ export class Chart {
     const plot = this.#plot(x, y, width, height);
     drawTitle(context, theme, plot, x, y, this.#title, this.#unit);
     drawAxes(context, theme, plot, this.#data.length);
-    if (this.#data.series.every(({ values, band }) => !values.length && !band)) return drawNothing(context, theme, plot);
+    if (this.#data.series.every(({ values, band }) => !values.length && !band)) {
+      drawNothing(context, theme, plot);
+      return;
+    }
     const lines = this.#data.series.map((line, i) => {
       return { ...line, dash: DASHES[i % 2], colour: readableOn(line.colour, theme.surface) };
     });
@@ -70,7 +73,6 @@ export class Chart {
     drawCursor(context, theme, plot, this.#data.cursor);
     lines.forEach((line) => drawLine(context, plot, line.values, line, 1.8));
     drawNames(context, theme, plot, lines, x + width);
-    return undefined;
   }
 
   #paint() {
@@ -92,13 +94,14 @@ export class Chart {
     const area = { left: left + LEFT, top: top + TOP, width: width - LEFT - 12, height: height - TOP - BOTTOM };
     const logarithmic = this.#logarithmic;
     const [low, high, ticks] = scaleOf(this.#data.series, logarithmic);
-    const place = logarithmic ? (v) => Math.log(Math.max(v, low) / low) / Math.log(high / low) : (v) => (v - low) / (high - low);
+    const along = logarithmic ? Math.log : (v) => v;
+    const share = (v) => (along(Math.max(v, low)) - along(low)) / (along(high) - along(low));
     const last = Math.max(2, this.#data.length);
     return {
       ...area,
       ticks,
       x: (episode) => area.left + (area.width * (episode - 1)) / (last - 1),
-      y: (value) => area.top + area.height * (1 - Math.min(1, Math.max(0, place(value)))),
+      y: (value) => area.top + area.height * (1 - Math.min(1, share(value))),
       shows: (value) => Number.isFinite(value) && (!logarithmic || value > 0),
     };
   }
@@ -121,7 +124,8 @@ function scaleOf(series, logarithmic) {
 
 function linearScale(low, high) {
   const step = roundStep((high - low || 1) / 4);
-  const [first, last] = [Math.floor(low / step + 1e-9), Math.max(Math.ceil(high / step - 1e-9), Math.floor(low / step) + 1)];
+  const first = Math.floor(low / step + 1e-9);
+  const last = Math.max(Math.ceil(high / step - 1e-9), first + 1);
   const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
   return [first * step, last * step, ticks];
 }
@@ -235,7 +239,7 @@ function drawBand(context, plot, { band, colour, dash }) {
   drawLine(context, plot, band.mean, { colour: faded(colour, 0.75), dash }, 1);
 }
 
-/** Writes each name where its line ends: to the right if there is room, else above the upper and below the lower line. */
+/** Writes each name where its line ends: to the right if there is room, else above the upper, below the lower line. */
 function drawNames(context, theme, plot, lines, right) {
   context.font = `600 11px ${FONT}`;
   const ends = lines.filter(({ values }) => values.some(plot.shows)).map(({ name, colour, values }) => {
@@ -244,20 +248,31 @@ function drawNames(context, theme, plot, lines, right) {
   });
   ends.sort((one, other) => one.end[1] - other.end[1]);
   const beside = ends.every(({ end, length }) => end[0] + 8 + length <= right);
-  const near = ends.length === 2 && ends[1].end[1] - ends[0].end[1] < 14;
-  ends.forEach(({ name, colour, points, end, length }, i) => {
-    let [x, y] = [end[0] + 8, end[1] + (near ? (i ? 7 : -7) : 0)];
-    if (!beside) {
-      x = Math.min(right - length - 2, end[0] - length / 2);
-      const heights = points.filter(([place]) => place >= x - 4).map(([, height]) => height);
-      y = i ? Math.max(...heights, end[1]) + 11 : Math.min(...heights, end[1]) - 10;
-    }
-    const bounded = Math.max(plot.top - 2, Math.min(plot.top + plot.height - 7, y));
-    write(context, name, x, bounded, { colour, weight: 600, halo: theme.surface });
+  const places = ends.map(({ points, end, length }, i) => {
+    if (beside) return [end[0] + 8, end[1]];
+    const x = Math.max(plot.left, Math.min(right - length - 2, end[0] - length / 2));
+    const heights = points.filter(([place]) => place >= x - 4).map(([, height]) => height);
+    return [x, i ? Math.max(...heights, end[1]) + 11 : Math.min(...heights, end[1]) - 10];
+  });
+  spread(places, plot.top, plot.top + plot.height - 6);
+  const style = { weight: 600, halo: theme.surface };
+  ends.forEach(({ name, colour }, i) => write(context, name, ...places[i], { ...style, colour }));
+}
+
+/** Moves words, sorted from above, so that they are a line apart and between top and bottom. */
+function spread(places, top, bottom) {
+  const [upper, lower] = places;
+  if (lower && lower[1] - upper[1] < LINE) {
+    const middle = (lower[1] + upper[1]) / 2;
+    [upper[1], lower[1]] = [middle - LINE / 2, middle + LINE / 2];
+  }
+  places.forEach((place, i) => {
+    const below = places.length - 1 - i;
+    place[1] = Math.max(top + i * LINE, Math.min(bottom - below * LINE, place[1]));
   });
 }
 
-function write(context, text, x, y, { colour, align = "left", weight = 400, size = 11, halo = null, most = undefined }) {
+function write(context, text, x, y, { colour, align = "left", weight = 400, size = 11, halo = null, most }) {
   context.font = `${weight} ${size}px ${FONT}`;
   context.textAlign = align;
   context.textBaseline = "middle";

@@ -1,10 +1,10 @@
 /* Colours: the scale of values, the scale of errors, ink that can be read on them, and the theme's own colours. */
 
-// Viridis, 33 even stops of matplotlib's map (public domain, CC0): its steps look even, also to colour-blind eyes, and it
-// has neither the grey of walls nor the orange of arrows.
-const VIRIDIS = `440154 470d60 48186a 482374 472d7b 453781 424086 3e4989 3b528b 375b8d 33638d 2f6b8e 2c728e 297a8e 26828e
-  23898e 21918c 1f988b 1fa088 22a785 28ae80 32b67a 3fbc73 4ec36b 5ec962 70cf57 84d44b 98d83e addc30 c2df23 d8e219 ece51b
-  fde725`;
+// Viridis, 33 even stops of matplotlib's map (public domain, CC0): its steps look even, also to colour-blind eyes, and
+// it has neither the grey of walls nor the orange of arrows.
+const VIRIDIS = `440154 470d60 48186a 482374 472d7b 453781 424086 3e4989 3b528b 375b8d 33638d 2f6b8e 2c728e 297a8e
+  26828e 23898e 21918c 1f988b 1fa088 22a785 28ae80 32b67a 3fbc73 4ec36b 5ec962 70cf57 84d44b 98d83e addc30 c2df23
+  d8e219 ece51b fde725`;
 const BLUE_TO_ORANGE = "174a86 3f78b5 86b0da c9dcec f6f5f2 fadbb8 f0ab63 d2761f 9c4a00";
 const SHADES = 256;
 const UNKNOWN = "rgb(154, 160, 166)";

@@ -100,7 +100,7 @@ export function drawCredit(context, fit, theme, arrows, colour, { grown = 1, str
 function widestArrow(fit, moved, largest, range) {
   const alike = moved.reduce((sum, [, , amount]) => sum + Math.abs(amount), 0) / largest;
   const crowd = Math.min(1, Math.sqrt(5 / alike));
-  const weight = Math.max(0.45, Math.min(1, (largest / range) ** 0.2));
+  const weight = Math.max(0.25, Math.min(1, (largest / range) ** 0.2));
   return Math.max(2, Math.min(8, fit.size * 0.12) * crowd * weight);
 }
 
@@ -123,7 +123,8 @@ export function drawHighlight(context, fit, theme, { state, predecessors = [], s
 /** The curve of an arrow, {at(t in 0…1) → {x, y}, length}; at the hub it keeps clear of the ring. */
 function curveOf(fit, from, to, hub) {
   if (from === to) return loop(fit, from);
-  const near = (state, usual) => (state === hub ? hubRadius(fit) + 1 : fit.isGrid ? usual * fit.size : fit.size / 2 + 1);
+  const atHub = hubRadius(fit) + 1;
+  const near = (state, usual) => (state === hub ? atHub : fit.isGrid ? usual * fit.size : fit.size / 2 + 1);
   return bow(fit, from, to, near(from, 0.12), near(to, 0.17));
 }
 
@@ -132,7 +133,7 @@ function bow(fit, from, to, before, after) {
   const [start, end] = [fit.centre(from), fit.centre(to)];
   const [dx, dy] = [end.x - start.x, end.y - start.y];
   const length = Math.hypot(dx, dy) || 1;
-  const bend = Math.min(0.2, (2.5 * fit.size) / length + 0.05);
+  const bend = Math.min(fit.isGrid ? 0.2 : 0.14, (2.5 * fit.size) / length + 0.05);
   const middle = { x: (start.x + end.x) / 2 + dy * bend, y: (start.y + end.y) / 2 - dx * bend };
   const [least, most] = [Math.min(0.4, before / length), 1 - Math.min(0.4, after / length)];
   const at = (t) => {

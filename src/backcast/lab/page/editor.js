@@ -6,7 +6,7 @@ const CLEAN = { "#": "X", " ": "." };
 const TOOLS = { x: "X", ".": ".", s: "S", g: "G", Backspace: ".", Delete: "." };
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-/** The editor on a board. `onUse(text)` hears of the maze that is to be opened, `onToggle(open)` of opening and closing. */
+/** The editor on a board. `onUse(text)` hears of the maze to be opened, `onToggle(open)` of opening and closing. */
 export class MazeEditor {
   constructor({ board, canvas, limits, paperMaze, onUse, onToggle }) {
     Object.assign(this, { board, canvas, paperMaze, onUse, onToggle, rows: null, cursor: { row: 0, column: 0 } });

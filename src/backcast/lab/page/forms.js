@@ -2,7 +2,10 @@
 
 import { brief, byId, make, say } from "./dom.js";
 
-const COMMON = { agent: ["frame", "alpha", "epsilon"], world: ["id", "levels", "n", "slip", "reward_probability", "run.seed"] };
+const COMMON = {
+  agent: ["frame", "alpha", "epsilon"],
+  world: ["id", "levels", "n", "slip", "reward_probability", "run.seed"],
+};
 const COUNTERPARTS = { q: "td", td: "q", "q-lambda": "td-lambda", "td-lambda": "q-lambda", "dyna-plus": "dyna" };
 const NAMES = {
   alpha: "step size α",
@@ -29,6 +32,7 @@ const NAMES = {
 };
 const NARROW = matchMedia("(max-width: 43.99rem)"); // as in style.css
 const FRAMES = { previous: "s, the previous", current: "s′, the current" };
+const LIST = "\\s*\\d+\\s*(,\\s*\\d+\\s*)*";
 const FRACTION = { type: "number", least: 0, most: 1 };
 const WHOLE = { type: "whole", least: 0 };
 const OF_WORLDS = {
@@ -75,7 +79,8 @@ export class Forms {
     if (this.shown[origin] === key) return;
     this.shown[origin] = key;
     const focused = document.activeElement?.id;
-    byId(`${origin}-form`).replaceChildren(...build(), make("p", { id: `${origin}-error`, class: "error", role: "alert", hidden: true }));
+    const error = make("p", { id: `${origin}-error`, class: "error", role: "alert", hidden: true });
+    byId(`${origin}-form`).replaceChildren(...build(), error);
     if (focused?.startsWith(`${origin}-`)) byId(focused)?.focus({ preventScroll: true });
   }
 
@@ -88,9 +93,10 @@ export class Forms {
       const name = key === "seed" ? "world.seed" : key;
       const choices = world.choices?.[key];
       const limits = name === "run.episodes" ? { most: hello.limits?.episodes } : {};
-      const spec = choices ? { type: "choice", choices } : { ...(OF_WORLDS[name] ?? { ...WHOLE, least: 1 }), ...limits };
-      const [holder, place] = name.startsWith("run.") ? [config, name.slice(4)] : [config.world, key];
-      return [name, this.#field("world", name, spec, holder, place)];
+      const usual = OF_WORLDS[name] ?? { ...WHOLE, least: 1 };
+      const spec = choices ? { type: "choice", choices } : { ...usual, ...limits };
+      if (name.startsWith("run.")) return [name, this.#field("world", name, spec, (all) => all, name.slice(4))];
+      return [name, this.#field("world", name, spec, (all) => all.world, key)];
     });
     return [title, ...this.#arranged("world", fields, COMMON.world)];
   }
@@ -100,10 +106,11 @@ export class Forms {
     const settings = this.config[side];
     const kinds = hello.kinds.filter(({ only }) => !only || only === purpose);
     const kind = hello.kinds.find(({ name }) => name === settings.kind);
-    const title = this.#title(side, kinds.map(({ name, label }) => [name, label ?? name]), kind.name, side === "left" ? "Left agent" : "Right agent");
+    const choices = kinds.map(({ name, label }) => [name, label]);
+    const title = this.#title(side, choices, kind.name, side === "left" ? "Left agent" : "Right agent");
     const fields = this.#settingsOf(kind, purpose).map((name) => {
       const spec = name === "frame" ? { ...hello.settings.frame, usual: kind.frame } : hello.settings[name];
-      return [name, this.#field(side, name, spec, settings, name)];
+      return [name, this.#field(side, name, spec, (all) => all[side], name)];
     });
     return [title, ...this.#arranged(side, fields, COMMON.agent, make("p", { class: "summary" }, kind.summary))];
   }
@@ -141,7 +148,8 @@ export class Forms {
     const fits = ({ only }) => !only || only === purpose;
     const kind = fits(find(wanted)) ? find(wanted) : find(COUNTERPARTS[wanted] ?? "backward");
     const taken = new Set(this.#settingsOf(kind, purpose));
-    const kept = Object.entries(this.config[side]).filter(([name]) => taken.has(name) && (name !== "frame" || wanted === this.config[side].kind));
+    if (kind.name !== this.config[side].kind) taken.delete("frame"); // each kind has its own usual one
+    const kept = Object.entries(this.config[side]).filter(([name]) => taken.has(name));
     this.config[side] = { kind: kind.name, ...Object.fromEntries(kept) };
   }
 
@@ -153,7 +161,7 @@ export class Forms {
     return this.#world(world.kind).purpose ?? (["maze", "gymnasium"].includes(world.kind) ? "control" : "prediction");
   }
 
-  /** Common fields in a row, the others in a part that is opened on demand; on a narrow screen all of them are there. */
+  /** Common fields in a row, the others in a part that is opened on demand; on a narrow screen all are there. */
   #arranged(origin, fields, common, summary = null) {
     const isCommon = ([name]) => !NARROW.matches && common.includes(name);
     const first = fields.filter(isCommon).sort(([a], [b]) => common.indexOf(a) - common.indexOf(b));
@@ -167,14 +175,15 @@ export class Forms {
     return [row(first), more, ...(summary ? [summary] : [])];
   }
 
+  /** A labelled field for one key of what `holder` finds in a config. */
   #field(origin, name, spec, holder, key) {
     const id = `${origin}-${name.replace(".", "-")}`;
-    const input = INPUTS[spec.type === "choice" || spec.type === "switch" ? spec.type : "text"](id, name, spec, holder[key]);
+    const input = (INPUTS[spec.type] ?? INPUTS.text)(id, name, spec, holder(this.config)[key]);
     input.addEventListener("change", () => {
       if (!input.reportValidity()) return;
       const value = valueOf(input, spec);
-      if (value === undefined) delete holder[key];
-      else holder[key] = value;
+      if (value === undefined) delete holder(this.config)[key];
+      else holder(this.config)[key] = value;
       this.#tell(origin);
     });
     const label = make("span", {}, NAMES[name] ?? name.replaceAll("_", " "));
@@ -195,17 +204,18 @@ const INPUTS = {
     const chosen = value ?? spec.usual ?? null;
     if (chosen === null) select.append(make("option", { value: "" }, "usual"));
     const words = (choice) => (name === "frame" ? FRAMES[choice] ?? choice : choice);
-    select.append(...spec.choices.map((choice) => make("option", { value: choice, selected: choice === chosen }, words(choice))));
+    const option = (choice) => make("option", { value: choice, selected: choice === chosen }, words(choice));
+    select.append(...spec.choices.map(option));
     return select;
   },
   switch: (id, name, spec, value) => make("input", { id, type: "checkbox", checked: value ?? spec.usual ?? false }),
   text: (id, name, spec, value) => {
-    const number = spec.type !== "list";
-    const usual = typeof spec.usual === "number" ? brief(spec.usual) : spec.usual ?? "usual";
-    const limits = number ? { min: spec.least, max: spec.most, step: spec.type === "whole" ? 1 : "any" } : { pattern: "\\s*\\d+\\s*(,\\s*\\d+\\s*)*" };
-    const text = Array.isArray(value) ? value.join(", ") : value;
-    const list = Array.isArray(value) && number;
-    return make("input", { id, type: number && !list ? "number" : "text", inputmode: "decimal", value: text, placeholder: usual, ...(list ? {} : limits) });
+    const placeholder = typeof spec.usual === "number" ? brief(spec.usual) : spec.usual ?? "usual";
+    if (spec.type === "list") {
+      return make("input", { id, type: "text", pattern: LIST, value: value?.join(", "), placeholder });
+    }
+    const limits = { min: spec.least, max: spec.most, step: spec.type === "whole" ? 1 : "any" };
+    return make("input", { id, type: "number", inputmode: "decimal", value, placeholder, ...limits });
   },
 };
 
@@ -214,6 +224,5 @@ function valueOf(input, spec) {
   if (spec.type === "switch") return input.checked === (spec.usual ?? false) ? undefined : input.checked;
   if (input.value.trim() === "") return undefined;
   if (spec.type === "choice") return input.value;
-  const numbers = input.value.split(",").map(Number);
-  return spec.type === "list" || numbers.length > 1 ? numbers : numbers[0];
+  return spec.type === "list" ? input.value.split(",").map(Number) : Number(input.value);
 }

@@ -37,7 +37,7 @@ function drawEdges(context, fit, theme) {
     context.lineTo(end.x, end.y);
   }
   context.strokeStyle = theme.muted;
-  context.globalAlpha = Math.max(0.12, Math.min(0.6, 40 / many));
+  context.globalAlpha = Math.max(0.1, Math.min(0.6, 24 / many));
   context.lineWidth = 1;
   context.stroke();
   context.globalAlpha = 1;

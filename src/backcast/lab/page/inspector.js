@@ -78,10 +78,14 @@ export class Inspector {
     const { layout, agents } = this.scene;
     const choices = layout.actions.length;
     const rows = answer.agents[0].values.map((_, action) => {
-      const cells = answer.agents.map(({ values }) => make("td", { class: isBest(values, action) ? "best" : null }, brief(values[action])));
-      return make("tr", {}, make("th", { scope: "row" }, choices > 1 ? layout.actions[action].name : "learned"), ...cells);
+      const name = choices > 1 ? layout.actions[action].name : "learned";
+      const cells = answer.agents.map(({ values }) =>
+        make("td", { class: isBest(values, action) ? "best" : null }, brief(values[action])),
+      );
+      return make("tr", {}, make("th", { scope: "row" }, name), ...cells);
     });
-    const exact = make("tr", { class: "exact" }, make("th", { scope: "row" }, choices > 1 ? "exact, of the best" : "exact"));
+    const exact = make("tr", { class: "exact" });
+    exact.append(make("th", { scope: "row" }, choices > 1 ? "exact, of the best" : "exact"));
     exact.append(make("td", { colspan: 2 }, brief(answer.value)));
     const head = make("tr", {}, make("td", {}), ...agents.map(({ label }, side) => heading(label, side)));
     const caption = make("caption", {}, choices > 1 ? "Values of the actions" : "Value");
@@ -98,8 +102,10 @@ export class Inspector {
       if (truth && !agree && predecessors) columns.push({ heading: heading("true", side), entries: truth, side: null });
     });
     const truth = left.true_predecessors ?? right.true_predecessors;
-    if (truth && (agree || !columns.length)) columns.push({ heading: heading("true", null), entries: truth, side: null });
-    const about = truth && columns.length ? left.about || right.about : [left.about, right.about].find(Boolean);
+    if (truth && (agree || !columns.length)) {
+      columns.push({ heading: heading("true", null), entries: truth, side: null });
+    }
+    const about = left.about || right.about;
     return this.#table("What leads here", columns, about && (truth ? `True: ${about}.` : capital(about)));
   }
 
@@ -118,9 +124,11 @@ export class Inspector {
     const more = rows.length > shown.length ? `and ${rows.length - shown.length} more` : null;
     const head = make("tr", {}, make("td", {}), ...columns.map((column) => column.heading));
     const body = shown.map((row) => this.#row(row, columns));
-    const table = make("table", { class: "chances" }, make("caption", {}, title), make("thead", {}, head), make("tbody", {}, ...body));
+    const table = make("table", { class: "chances" }, make("caption", {}, title));
+    table.append(make("thead", {}, head), make("tbody", {}, ...body));
     const notes = [more, rows.length ? null : "Nothing.", note].filter(Boolean);
-    return make("div", {}, rows.length ? table : make("p", { class: "caption" }, title), ...notes.map((words) => make("p", { class: "note" }, words)));
+    const told = notes.map((words) => make("p", { class: "note" }, words));
+    return make("div", {}, rows.length ? table : make("p", { class: "caption" }, title), ...told);
   }
 
   #row({ state, action, chances }, columns) {
@@ -166,7 +174,8 @@ function heading(label, side) {
 /** What a board highlights: states that lead here and that follow, with their chances over all actions. */
 function highlight(state, { predecessors, successors }) {
   const before = (predecessors ?? []).map(([other, , chance]) => [other, chance]);
-  const after = (successors ?? []).flatMap(({ to }) => to.map(([other, chance]) => [other, chance / successors.length]));
+  const share = ([other, chance]) => [other, chance / successors.length];
+  const after = (successors ?? []).flatMap(({ to }) => to.map(share));
   return { state, predecessors: summed(before), successors: summed(after) };
 }
 
@@ -176,6 +185,6 @@ function summed(entries) {
   return [...totals].filter(([, chance]) => chance >= LEAST);
 }
 
-const isBest = (values, action) => values[action] === Math.max(...values) && values.some((value) => value < values[action]);
+const isBest = (values, action) => values.every((v) => v <= values[action]) && values.some((v) => v < values[action]);
 const percent = (chance) => (chance > 0 && chance < 0.005 ? "<1" : Math.round(100 * chance).toString()) + "\u202f%";
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);

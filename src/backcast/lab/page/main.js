@@ -6,16 +6,19 @@ import { byId, throttled } from "./dom.js";
 import { MazeEditor } from "./editor.js";
 import { Forms } from "./forms.js";
 import { Inspector } from "./inspector.js";
-import { Charts, showScale, showWords } from "./panels.js";
+import { Charts, nameAgents, showScale, showWords } from "./panels.js";
 import { Connection } from "./socket.js";
 import { Story } from "./story.js";
-import { notify, setUpHelp, setUpSharing, setUpTheme } from "./toolbar.js";
+import { notify, setUpHelp, setUpSharing, setUpTheme, showBusy, showConnection } from "./toolbar.js";
 import { Transport, listenForKeys } from "./transport.js";
 
 const BETWEEN_ADDRESSES = 400;
 
-/** What is on the screen, and what should be: `wanted` is the last config asked for, with the moment it has come to. */
-const page = { hello: null, scene: null, frame: null, values: null, view: "values", further: false, story: null, wanted: null, asking: false };
+/** What is on the screen; `wanted` is the last config that was asked for, with the moment it has come to. */
+const page = {
+  hello: null, scene: null, frame: null, values: null,
+  view: "values", further: false, story: null, wanted: null, asking: false,
+};
 let forms, story, editor;
 let framesDrawn = 0;
 
@@ -38,16 +41,24 @@ const charts = new Charts();
 const keepAddress = throttled(() => {
   if (!page.scene || !page.frame) return;
   const { view, further, frame, scene } = page;
-  const address = writeAddress({ config: scene.config, at: frame.at, speed: transport.speed, view, further, story: page.story });
+  const moment = { at: frame.at, speed: transport.speed };
+  const address = writeAddress({ config: scene.config, ...moment, view, further, story: page.story });
   if (address !== location.hash) history.replaceState(null, "", address);
 }, BETWEEN_ADDRESSES);
 
 /** Ask for a scene; whoever asked (origin) is told if it cannot be. */
 function open(config, { at = 0, play = transport.playing, origin = "address", story: name = null } = {}) {
   page.wanted = { config, at, play, origin, story: name };
-  page.asking = true;
+  setAsking(true);
+  story?.mark(name);
   transport.setPlaying(play);
   send({ do: "open", config, at });
+}
+
+/** While a scene is awaited the boards, which show the one before, are pale. */
+function setAsking(asking) {
+  page.asking = asking;
+  byId("sides").toggleAttribute("data-waiting", asking);
 }
 
 function openPreset(preset, play) {
@@ -74,7 +85,8 @@ function openAddress() {
 }
 
 function hear(message) {
-  const heard = { hello, scene: showScene, answer: (answer) => inspector.show(answer), further: showFurther, busy, error: fail };
+  const look = (answer) => inspector.show(answer);
+  const heard = { hello, scene: showScene, answer: look, further: showFurther, busy: showBusy, error: fail };
   heard[message.is]?.(message);
 }
 
@@ -83,9 +95,9 @@ function hello(message) {
   if (!forms) {
     forms = new Forms(message, (config, origin) => open(config, { origin }));
     story = new Story(message.presets, (preset) => openPreset(preset, true));
-    const use = (text) => open({ ...page.scene.config, world: { ...page.scene.config.world, text } }, { origin: "editor" });
     editor = new MazeEditor({
-      board: boards[0], canvas: byId("left-board"), limits: message.limits, paperMaze: message.maze, onUse: use, onToggle: showEditing,
+      board: boards[0], canvas: byId("left-board"), limits: message.limits, paperMaze: message.maze,
+      onUse: useMaze, onToggle: showEditing,
     });
     byId("version").textContent = `Backcast ${message.version}`;
   }
@@ -93,11 +105,16 @@ function hello(message) {
   else openAddress();
 }
 
+function useMaze(text) {
+  const { config } = page.scene;
+  open({ ...config, world: { ...config.world, text } }, { origin: "editor" });
+}
+
 function showScene(scene) {
-  for (const agent of scene.agents) agent.label ??= agent.name;
+  nameAgents(scene, page.hello.kinds);
   page.scene = scene;
   page.frame = page.values = null;
-  page.asking = false;
+  setAsking(false);
   page.story = page.wanted?.story ?? null;
   if (page.wanted?.origin !== "fallback") notify(null);
   editor.close();
@@ -112,7 +129,7 @@ function showScene(scene) {
   byId("draw-maze").hidden = !scene.layout.editable;
   document.title = `${scene.agents[0].label} and ${scene.agents[1].label} in ${scene.name} · Backcast lab`;
   scene.agents.forEach(({ label }, side) => {
-    const words = `${label} in ${scene.name}: the values of the states as colours. Arrow keys move from state to state.`;
+    const words = `${label} in ${scene.name}: values as colours. Arrow keys move from state to state.`;
     byId(["left-board", "right-board"][side]).setAttribute("aria-label", words);
   });
   if (page.wanted?.play) transport.play();
@@ -124,13 +141,14 @@ function showFrame({ header, values, greedy }) {
   if (!page.scene) return;
   page.frame = header;
   page.values = values;
-  busy(null);
+  showBusy(null);
   boards.forEach((board, side) => board.setFrame(header.agents[side], values[side], greedy[side], header));
   requestAnimationFrame(() => {
     framesDrawn += 1;
     send({ do: "drawn", frame: header.frame });
   });
-  transport.show(page.asking ? { ...header, playing: page.wanted.play } : header, page.scene.config.episodes);
+  const playing = page.asking ? page.wanted.play : header.playing;
+  transport.show({ ...header, playing }, page.scene.config.episodes);
   showWords(header);
   charts.add(header, header.episode);
   inspector.follow(header);
@@ -142,35 +160,21 @@ function showFurther(further) {
   if (page.further) charts.showFurther(further);
 }
 
-function busy(message) {
-  const place = byId("connection");
-  if (message) {
-    const words = { compiling: "compiling…", running: message.at === undefined ? "running…" : `running… step ${message.at.toLocaleString("en")}` };
-    place.dataset.state = "busy";
-    place.textContent = words[message.about] ?? "working…";
-  } else if (place.dataset.state === "busy") {
-    showConnection("open", "connected");
-  }
-}
-
-function showConnection(state, words) {
-  const place = byId("connection");
-  place.dataset.state = state;
-  place.textContent = words;
-}
-
 /** Show an error where it was caused. What cannot be opened at first is replaced by the first panel of the story. */
 function fail({ message, about }) {
   const origin = about === "open" ? page.wanted?.origin : null;
-  busy(null);
+  showBusy(null);
   if (origin === "editor") editor.fail(message);
   else if (["world", "left", "right"].includes(origin)) forms.fail(origin, message);
   else notify(origin === "address" ? `The address cannot be opened. ${message}` : message);
   if (about !== "open") return;
-  page.asking = false;
+  setAsking(false);
+  story.mark(page.story);
   transport.setPlaying(page.frame?.playing ?? false);
-  if (page.scene) page.wanted = { ...page.wanted, config: page.scene.config, at: page.frame?.at ?? 0, story: page.story };
-  else if (origin === "address") open(page.hello.presets[0].config, { origin: "fallback", story: page.hello.presets[0].name });
+  const [first] = page.hello.presets;
+  const { scene: shown, frame, story: told } = page;
+  if (shown) page.wanted = { ...page.wanted, config: shown.config, at: frame?.at ?? 0, story: told };
+  else if (origin === "address") open(first.config, { origin: "fallback", story: first.name });
 }
 
 function highlight(both) {
@@ -213,8 +217,11 @@ byId("skip").addEventListener("click", (event) => {
 addEventListener("hashchange", () => page.hello && openAddress());
 setUpTheme();
 listenForKeys(transport, setUpHelp());
-setUpSharing(() => page.frame && {
-  scene: page.scene, boards, charts: charts.charts, moment: page.frame, words: page.frame.agents.map(({ credit }) => credit.words),
+setUpSharing(() => {
+  const { scene, frame } = page;
+  if (!frame) return null;
+  const words = frame.agents.map(({ credit }) => credit.words);
+  return { scene, boards, charts: charts.charts, moment: frame, words };
 });
 
 /** For tests and for the curious: what is on the screen. */

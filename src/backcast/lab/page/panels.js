@@ -32,6 +32,19 @@ export function showWords(frame) {
   });
 }
 
+/** Give both agents names that tell them apart in few words. */
+export function nameAgents({ agents, config }, kinds) {
+  const frames = { previous: " from s", current: " from s′" };
+  const labels = [config.left, config.right].map(({ kind, frame }) => {
+    const { label } = kinds.find((each) => each.name === kind);
+    return label + (frames[frame] ?? "");
+  });
+  const names = agents.map(({ name }) => name);
+  const [left, right] = [labels, names, ["left", "right"]].find(([one, other]) => one !== other);
+  Object.assign(agents[0], { label: left });
+  Object.assign(agents[1], { label: right });
+}
+
 /** Give both sides the colours of their agents, readable in the theme. */
 export function showColours(agents) {
   const { surface } = palette();
@@ -103,6 +116,9 @@ export class Charts {
       });
       this.charts[index].setData({ series, cursor: this.cursor, length: this.scene.config.episodes });
     });
-    if (this.still) this.charts.forEach((chart, index) => byId(`chart-${CURVES[index]}`).setAttribute("aria-label", chart.summary()));
+    if (!this.still) return;
+    this.charts.forEach((chart, index) => {
+      byId(`chart-${CURVES[index]}`).setAttribute("aria-label", chart.summary());
+    });
   }
 }

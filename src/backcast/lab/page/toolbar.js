@@ -31,13 +31,30 @@ export function setUpHelp() {
   return open;
 }
 
+/** How the connection is. */
+export function showConnection(state, words) {
+  const place = byId("connection");
+  place.dataset.state = state;
+  place.textContent = words;
+}
+
+/** That long work is under way; null: no longer. */
+export function showBusy(message) {
+  if (message) {
+    const far = message.at === undefined ? "" : ` step ${message.at.toLocaleString("en")}`;
+    showConnection("busy", message.about === "running" ? `running…${far}` : "compiling…");
+  } else if (byId("connection").dataset.state === "busy") {
+    showConnection("open", "connected");
+  }
+}
+
 /** A notice above the boards, or none. */
 export function notify(words) {
   say(byId("notice-words"), words);
   byId("notice").hidden = !words;
 }
 
-/** The buttons that copy and download; `onScreen()` gives {scene, boards, charts, moment, words}, null if there is nothing. */
+/** The buttons that copy and download; `onScreen()` gives {scene, boards, charts, moment, words}, or null. */
 export function setUpSharing(onScreen) {
   byId("notice-close").addEventListener("click", () => notify(null));
   const copies = { "copy-python": ["python", "Python"], "copy-toml": ["toml", "study TOML"] };
