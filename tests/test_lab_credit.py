@@ -24,6 +24,7 @@ def test_backward_planning_spreads_from_one_state_to_many():
     assert arrows_of(corrected) == [(3, 2, -2.0), (3, 0, 0.5)]
     credit = credit_of([corrected], named)
     assert credit.arrows == [(3, 2, -2.0), (3, 0, 0.5)]
+    assert (credit.more, credit.origins, credit.learned) == (0, [3], [])
     assert credit.words == "Planned backward from cell 3: corrected 2 states, most of all cell 2 by −2."
 
 
@@ -95,4 +96,3 @@ def test_only_the_largest_arrows_are_sent():
     assert len(credit.arrows) == ARROWS
     assert credit.more == 10
     assert credit.arrows[0] == (0, n, float(n))
-    assert credit.as_dict()["more"] == 10

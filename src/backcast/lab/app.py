@@ -84,13 +84,11 @@ class Lab:
         self._settings = settings
         self._make_session = make_session
         self._open: set[asyncio.Task[None]] = set()
-        self._closing = False
         routes = [*page_routes(PAGE), WebSocketRoute("/ws", self._attend)]
         self.app: ASGIApp = Guard(Router(routes, redirect_slashes=False), settings.admission)
 
     async def close(self) -> None:
-        """End all sessions, and begin no other."""
-        self._closing = True
+        """End all sessions."""
         for task in self._open:
             task.cancel()
         if self._open:
@@ -100,9 +98,7 @@ class Lab:
         """Serve a socket to its end; whatever happens to it, the others notice nothing."""
         await socket.accept()
         wire = Wire(socket)
-        if self._closing:
-            await wire.close(STOPPED)
-        elif len(self._open) >= (most := self._settings.sessions):
+        if len(self._open) >= (most := self._settings.sessions):
             await wire.close((1013, f"all {most} sessions of this lab are in use; close another tab"))
         elif task := asyncio.current_task():
             self._open.add(task)
@@ -192,7 +188,7 @@ class Wire:
         try:
             async with asyncio.timeout(patience):
                 await self._socket.send(message)
-        except (TimeoutError, OSError, WebSocketDisconnect, RuntimeError):  # servers and their versions differ in which
+        except (OSError, WebSocketDisconnect, RuntimeError):  # whatever the server says of a lost or slow socket
             self.open = False
 
 

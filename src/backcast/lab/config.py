@@ -180,6 +180,7 @@ def world_descriptions() -> list[dict[str, Any]]:
         {
             "kind": kind,
             "label": label,
+            "purpose": WORLD_KINDS[kind].purpose or "control",  # all the tables are for control
             "keys": [*WORLD_KINDS[kind].keys, "discount"],
             "choices": choices.get(kind, {}),
         }

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -39,21 +40,23 @@ class Change:
     after: Vector
     model: Any
 
+    @cached_property
     def pairs(self) -> tuple[Indices, Vector]:
         """The pairs s·A + a that changed by more than rounding, the largest change first, and by how much."""
-        by = (self.after - self.before).ravel()
+        return self._largest_first((self.after - self.before).ravel())
+
+    @cached_property
+    def states(self) -> tuple[Indices, Vector]:
+        """The states that changed, the largest change first, and by how much: that of the action that changed most."""
+        by = self.after - self.before
+        most = np.abs(by).argmax(axis=1)
+        return self._largest_first(by[np.arange(len(by)), most])
+
+    def _largest_first(self, by: Vector) -> tuple[Indices, Vector]:
         tiny = _ROUNDING * max(1.0, float(np.abs(self.after).max(initial=0.0)))
         changed = np.flatnonzero(np.abs(by) > tiny)
         changed = changed[np.argsort(-np.abs(by[changed]), kind="stable")]
         return changed, by[changed]
-
-    def states(self) -> dict[int, float]:
-        """The states that changed, the largest change first, and by how much their value of one action did at most."""
-        pairs, by = self.pairs()
-        found: dict[int, float] = {}
-        for s, change in zip((pairs // self.before.shape[1]).tolist(), by.tolist(), strict=True):
-            found.setdefault(s, change)
-        return found
 
 
 @dataclass(frozen=True)
@@ -63,44 +66,49 @@ class Credit:
     Attributes:
         arrows: from the state that informs, to the state that changed, by how much; the largest first.
         more: how many more there are.
+        origins: the states that were planned from.
         learned: states that learning changed, and by how much.
         words: one sentence or two.
     """
 
     arrows: list[Arrow] = field(default_factory=list)
     more: int = 0
+    origins: list[int] = field(default_factory=list)
     learned: list[tuple[int, float]] = field(default_factory=list)
     words: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the page."""
-        return {"arrows": self.arrows, "more": self.more, "learned": self.learned, "words": self.words}
 
 
 def credit_of(changes: Sequence[Change], name_of: Callable[[int], str]) -> Credit:
     """The credit of a step that did all this."""
-    arrows: list[Arrow] = []
-    marks: list[tuple[int, float]] = []
-    for change in changes:
-        if change.how == "learning":
-            marks += list(change.states().items())[:ARROWS]
-        else:
-            arrows += arrows_of(change)
+    planned = [change for change in changes if change.how != "learning"]
+    arrows = [arrow for change in planned for arrow in arrows_of(change)]
     arrows.sort(key=lambda arrow: -abs(arrow[2]))
+    unseen = sum(max(0, change.states[0].size - ARROWS) for change in planned if change.how == "backward")
+    marks = [_first(change.states) for change in changes if change.how == "learning"]
     words = " ".join(filter(None, (_sentence(change, name_of) for change in changes)))
-    return Credit(arrows[:ARROWS], max(0, len(arrows) - ARROWS), marks, words or "Nothing changed.")
+    return Credit(
+        arrows[:ARROWS],
+        max(0, len(arrows) - ARROWS) + unseen,
+        [origin for change in planned for origin in change.origins],
+        [mark for those in marks for mark in those],
+        words or "Nothing changed.",
+    )
+
+
+def _first(found: tuple[Indices, Vector]) -> list[tuple[int, float]]:
+    """The largest changes, as many as are shown."""
+    return list(zip(found[0][:ARROWS].tolist(), found[1][:ARROWS].tolist(), strict=True))
 
 
 def arrows_of(change: Change) -> list[Arrow]:
-    """Backward: from the origin to all that changed. Else: to what changed, from all that may follow it."""
+    """Backward: from the origin to what changed. Else: to what changed, from all that may follow it."""
     if change.how == "backward":
-        return [(_origin(change, s), s, by) for s, by in change.states().items()]
+        return [(_origin(change, s), s, by) for s, by in _first(change.states)]
     n_actions = change.before.shape[1]
     gathered: dict[tuple[int, int], float] = defaultdict(float)
-    pairs, changes = change.pairs()
-    for pair, by in zip(pairs[:ARROWS].tolist(), changes.tolist(), strict=False):
+    for pair, by in _first(change.pairs):
         s, a = divmod(pair, n_actions)
-        for successor, p in successors(change.model, s, a, len(change.before), n_actions):
+        for successor, p in successors(change.model, s, a, *change.before.shape):
             gathered[successor, s] += p * by
     return [(origin, s, by) for (origin, s), by in gathered.items()]
 
@@ -135,26 +143,30 @@ def _remembered(memory: Memory, s: int, a: int) -> list[tuple[int, float]]:
 
 
 def _sentence(change: Change, name_of: Callable[[int], str]) -> str:
-    found = change.states()
-    largest = max((abs(by) for by in found.values()), default=0.0)
-    main = {s: by for s, by in found.items() if abs(by) >= _MINOR * largest}
-    first = next(iter(found.items()), (0, 0.0))
-    most = f"{name_of(first[0])} by {signed(first[1])}"
-    origin = name_of(change.origins[0]) if change.origins else ""
+    states, by = change.states
+    if not states.size:
+        return _nothing(change, name_of)
+    main = int((np.abs(by) >= _MINOR * abs(by[0])).sum())
+    most = f"{name_of(int(states[0]))} by {signed(by[0])}"
     if change.how == "learning":
-        others = f", and {counted(len(main) - 1, 'more state')}" if len(main) > 1 else ""
-        return f"Learned: {most}{others}." if found else ""
+        return f"Learned: {most}" + (f", and {counted(main - 1, 'more state')}." if main > 1 else ".")
     if change.how == "backward":
-        if not found:
-            return f"Planned backward from {origin}: nothing to correct."
-        rest = f" The other {len(found) - len(main)} moved a little, too." if len(found) > len(main) else ""
-        word = "corrected" if len(main) == 1 else f"corrected {counted(len(main), 'state')}, most of all"
-        return f"Planned backward from {origin}: {word} {most}.{rest}"
+        rest = f" The other {states.size - main:,} moved a little, too." if states.size > main else ""
+        whom = most if main == 1 else f"{counted(main, 'state')}, most of all {most}"
+        return f"Planned backward from {name_of(change.origins[0])}: corrected {whom}.{rest}"
     if change.how == "forward":
         informing = len({arrow[0] for arrow in arrows_of(change)})
-        by = f"it changed by {signed(first[1])}, from {counted(informing, 'state')} that may follow"
-        return f"Planned forward for {origin}: {by if found else 'nothing to change'}."
-    return f"Planned: changed {counted(len(main), 'state')}, most of all {most}." if found else ""
+        changed = f"it changed by {signed(by[0])}, from {counted(informing, 'state')} that may follow"
+        return f"Planned forward for {name_of(change.origins[0])}: {changed}."
+    return f"Planned: changed {counted(main, 'state')}, most of all {most}."
+
+
+def _nothing(change: Change, name_of: Callable[[int], str]) -> str:
+    if change.how == "backward":
+        return f"Planned backward from {name_of(change.origins[0])}: nothing to correct."
+    if change.how == "forward":
+        return f"Planned forward for {name_of(change.origins[0])}: nothing to change."
+    return ""
 
 
 def counted(n: int, thing: str) -> str:

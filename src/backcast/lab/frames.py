@@ -28,7 +28,7 @@ def encode(lockstep: Lockstep, state: dict[str, Any], known_episodes: int) -> by
         "agents": [
             {
                 **_told(walker, q),
-                "credit": credit.as_dict(),
+                "credit": vars(credit),
                 "curves": curves.since(known_episodes),
             }
             for walker, q, credit, curves in zip(

@@ -71,8 +71,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer to what may not pass; None to what may."""
         asking, socket = HTTPConnection(scope), scope["type"] == "websocket"
-        hosts, origins = asking.headers.getlist("host"), asking.headers.getlist("origin")
-        host = ", ".join(hosts).lower()
+        host, origins = asking.headers.get("host", "").lower(), asking.headers.getlist("origin")
         if host not in self._admission.hosts | _arrived_at(scope):
             return _refused(421, f"This lab is not {host!r}; see backcast lab --allow-host.")
         if any(origin.lower() not in (f"http://{host}", f"https://{host}") for origin in origins):
@@ -90,7 +89,9 @@ class Guard:
         if asking.scope["path"] == "/" and _same(asking.query_params.get("token", ""), token):
             keep = f"{cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
             return Response(status_code=303, headers={"Location": "/", "Set-Cookie": keep} | NOT_KEPT)
-        return _refused(401, "This lab asks for a token: type or paste the address that it printed where it was started.")
+        return _refused(
+            401, "This lab asks for a token: type or paste the address that it printed where it was started."
+        )
 
 
 NOT_KEPT = {"Cache-Control": "no-store"}

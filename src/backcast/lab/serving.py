@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import ipaddress
+import logging
 import os
 import re
 import secrets
@@ -106,8 +107,9 @@ class LabServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the sessions, then all else."""
         await self._lab.close()
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a page that hangs is not worth a word
         await super().shutdown(sockets)
-        for connection in list(self.server_state.connections):  # of pages that do not even read the goodbye
+        for connection in list(self.server_state.connections):
             connection.transport.abort()
         await asyncio.sleep(0)
 

@@ -12,6 +12,7 @@ const SHARPEST = 2; // device pixels per pixel: more cannot be seen
 const ARROW_KEYS = { ArrowUp: [0, -1], ArrowRight: [1, 0], ArrowDown: [0, 1], ArrowLeft: [-1, 0] };
 const CALM = 250; // ms between frames above which the credit is seen to flow
 const FLOW = 350; // ms that it flows
+const NO_CREDIT = { arrows: [], origins: [], learned: [] };
 const PULSE = 1100; // ms of one wave from the reference state
 const PULSES = 3;
 
@@ -191,15 +192,15 @@ export class Board {
     const agent = this.#frame?.agent;
     if (agent && !this.#editing) {
       const colour = readableOn(this.#scene.agents[this.#tell.agent].colour, theme.surface);
-      const { arrows = [], learned = [] } = (this.#view !== "exact" && agent.credit) || {};
+      const credit = this.#view === "exact" ? NO_CREDIT : agent.credit;
       const [low, high] = this.#scene.range;
-      const hub = hubOf(arrows);
+      const hub = hubOf(credit);
       drawWay(context, fit, agent.way);
-      drawLearned(context, fit, theme, learned, theme.ink);
+      drawLearned(context, fit, theme, credit.learned, theme.ink);
       if (hub !== null) drawHub(context, fit, theme, hub, colour, pulse);
       if (agent.state !== null) drawAgent(context, fit, theme, agent.state, colour);
       const strength = this.#highlight ? 0.3 : 1;
-      drawCredit(context, fit, theme, arrows, colour, { grown, range: high - low, strength });
+      drawCredit(context, fit, theme, credit, colour, { grown, range: high - low, strength });
     }
     if (this.#highlight && !this.#editing) drawHighlight(context, fit, theme, this.#highlight);
     else if (this.#focused !== null && document.activeElement === this.#canvas && !this.#editing) {

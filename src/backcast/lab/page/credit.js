@@ -7,12 +7,9 @@ const PIECE = 3; // pixels of a curve that are drawn straight
 const DASH = 6;
 const [BRIGHT, DARK] = ["#ffffff", "#0d141b"]; // over colours that are the same in every theme
 
-/** The one state that all credit comes from (backward) or goes to (forward); null if there is none. */
-export function hubOf(arrows) {
-  if (!arrows.length) return null;
-  const [from, to] = arrows[0];
-  if (arrows.every((arrow) => arrow[0] === from)) return from;
-  return arrows.every((arrow) => arrow[1] === to) ? to : null;
+/** The one state that was planned from: all credit comes from it (backward) or goes to it (forward); null if none. */
+export function hubOf({ arrows, origins }) {
+  return arrows.length && origins.length === 1 ? origins[0] : null;
 }
 
 /** The way of this episode: a trail of dots (a line where cells are small) that fades into the past. */
@@ -80,11 +77,11 @@ function hubRadius(fit) {
  * and as wide at its head as the change is large; whole if the value rose, in pieces and with a hollow head if it fell.
  * `grown` in 0…1 is how far the arrows have come.
  */
-export function drawCredit(context, fit, theme, arrows, colour, { grown = 1, strength = 1, range = 1 } = {}) {
-  const moved = arrows.filter(([, , amount]) => amount !== 0);
+export function drawCredit(context, fit, theme, credit, colour, { grown = 1, strength = 1, range = 1 } = {}) {
+  const moved = credit.arrows.filter(([, , amount]) => amount !== 0);
   const largest = Math.max(...moved.map(([, , amount]) => Math.abs(amount)));
   const widest = widestArrow(fit, moved, largest, range);
-  const hub = hubOf(arrows);
+  const hub = hubOf(credit);
   moved.sort((one, other) => Math.abs(one[2]) - Math.abs(other[2]));
   for (const [from, to, amount] of moved) {
     const share = Math.abs(amount) / largest;

@@ -158,7 +158,7 @@ export class Forms {
   }
 
   #purposeOf(world) {
-    return this.#world(world.kind).purpose ?? (["maze", "gymnasium"].includes(world.kind) ? "control" : "prediction");
+    return this.#world(world.kind).purpose;
   }
 
   /** Common fields in a row, the others in a part that is opened on demand; on a narrow screen all are there. */

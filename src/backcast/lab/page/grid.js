@@ -13,6 +13,8 @@ const TOGETHER = 50;
 
 /** A layout fitted into a rectangle: positions and sizes in pixels. */
 export class Fit {
+  #actions = [];
+
   constructor(layout, width, height, ratio = 1, left = 0, top = 0) {
     this.layout = layout;
     this.isGrid = layout.shape === "grid";
@@ -45,6 +47,12 @@ export class Fit {
     const half = this.size / 2;
     const [left, top] = [this.snap(x - half), this.snap(y - half)];
     return { left, top, width: this.snap(x + half) - left - this.gap, height: this.snap(y + half) - top - this.gap };
+  }
+
+  /** The actions of a mask of bits. */
+  actionsIn(mask) {
+    this.#actions[mask] ??= this.layout.actions.filter((_, action) => mask & (1 << action));
+    return this.#actions[mask];
   }
 
   /** The state under a pixel, or null: a cell that holds it, or the nearest node if that is near. */
@@ -206,7 +214,7 @@ function centred(context, text, x, y) {
   context.fillText(text, x, y);
 }
 
-/** Little arrows in one ink, many in a path; where cells are many, one device pixel wide: that is several times faster. */
+/** Little arrows in one ink, many in a path; where cells are many, one device pixel wide: several times faster. */
 function drawGreedy(context, fit, states, greedy, ink) {
   context.strokeStyle = context.fillStyle = ink;
   const crowded = fit.layout.x.length > MANY_CELLS;
@@ -224,13 +232,16 @@ function drawGreedy(context, fit, states, greedy, ink) {
 function addGreedy(context, fit, state, mask) {
   const { left, top, width, height } = fit.boxes[state];
   const [x, y] = [left + width / 2, top + height / 2];
-  const best = fit.layout.actions.filter((_, action) => mask & (1 << action));
+  const best = fit.actionsIn(mask);
   const behind = best.length === 1 ? 0.13 * fit.size : 0;
   const [tip, tail] = [0.34 * fit.size - behind, -1.4 * behind];
   const barb = Math.max(2, Math.min(0.09 * fit.size, 6));
   for (const { dx, dy } of best) {
     if (!dx && !dy) context.fillRect(x - barb / 2, y - barb / 2, barb, barb);
-    const [tipX, tipY, backX, backY] = [x + dx * tip, y + dy * tip, x + dx * (tip - barb), y + dy * (tip - barb)];
+    const tipX = x + dx * tip;
+    const tipY = y + dy * tip;
+    const backX = tipX - dx * barb;
+    const backY = tipY - dy * barb;
     context.moveTo(x + dx * tail, y + dy * tail);
     context.lineTo(tipX, tipY);
     context.moveTo(backX - dy * barb, backY + dx * barb);

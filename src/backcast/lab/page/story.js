@@ -14,8 +14,7 @@ export class Story {
   /** Mark the card of the preset with this name and tell what is to be seen; none if there is no such preset. */
   mark(name) {
     const preset = this.presets.find((each) => each.name === name);
-    const look = preset?.look ? make("span", { class: "look" }, ` Look at ${preset.look}`) : null;
-    byId("story-words").replaceChildren(...[preset?.sentence, look].filter(Boolean));
+    byId("story-words").replaceChildren(...(preset ? wordsOf(preset) : []));
     byId("story-words").hidden = !preset;
     for (const [each, card] of this.cards) {
       if (each === name) card.setAttribute("aria-current", "true");
@@ -43,4 +42,13 @@ export class Story {
     this.cards.set(preset.name, card);
     return make("li", {}, card);
   }
+}
+
+/** What is to be learned, where to look, and what was measured. */
+function wordsOf({ sentence, look, measured }) {
+  return [
+    sentence,
+    make("span", { class: "look" }, ` Look at ${look.replace(/(?<![.?!])$/, ".")}`),
+    make("span", { class: "measured" }, `Measured: ${measured}.`),
+  ];
 }
