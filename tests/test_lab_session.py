@@ -245,6 +245,22 @@ def test_a_session_ends_whenever_it_is_told_to(turns):
     asyncio.run(run())
 
 
+def test_a_mistake_in_the_background_is_told_and_raised(monkeypatch):
+    def mistaken(*_):
+        raise ZeroDivisionError("of our own making")
+
+    async def scenario(page):
+        await page.opens(SMALL)
+        monkeypatch.setattr(session_module, "encode", mistaken)
+        await page.say(do="step")
+        assert (await page.told("error"))["about"] == "session"
+        with pytest.raises(ZeroDivisionError):
+            await page.say(do="pause")
+        page.session._task = None
+
+    play(scenario)
+
+
 def test_long_work_is_announced_and_can_be_replaced(monkeypatch):
     monkeypatch.setattr(session_module, "_PATIENCE", 0.0)
     monkeypatch.setattr(session_module, "_SLICE", 0.0)

@@ -228,6 +228,7 @@ def test_further_seeds_have_the_mean_of_runs():
     stage = scene("forward", "backward", world={"kind": "chain", "levels": [6, 3, 2]}, seed=4, episodes=6)
     reports = []
     further = Further(stage, reports.append)
+    further.start()
     further.wait()
     assert (reports[-1]["done"], reports[-1]["of"]) == (SEEDS, 100)
     for agent, band in zip(stage.agents, reports[-1]["agents"], strict=True):
@@ -242,6 +243,7 @@ def test_further_seeds_stop_when_they_are_no_longer_wanted():
     text = "\n".join("S" + "." * 48 + "G" if row == 0 else "." * 50 for row in range(50))
     stage = scene("forward", "backward", world={"kind": "maze", "text": text}, episodes=EPISODES)
     further = Further(stage, lambda report: None)
+    further.start()
     further.stop()
     further.wait()
 

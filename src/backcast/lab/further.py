@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,21 @@ _background = ThreadPoolExecutor(1, thread_name_prefix="backcast-further")  # on
 
 
 class Further:
-    """The seeds after that of the scene, run for both agents, until it is stopped."""
+    """The seeds after that of the scene, run for both agents from `start` on, until it is stopped.
+
+    Args:
+        scene: what is on the screen.
+        tell: called now and then, in another thread, with a report.
+    """
 
     def __init__(self, scene: Scene, tell: Callable[[dict[str, Any]], Any]) -> None:
         self.scene, self.tell = scene, tell
         self._stop = np.zeros(1, dtype=np.uint8)
         self._found: tuple[list[Vector], list[Vector]] = ([], [])
+        self._done: Future[None] | None = None
+
+    def start(self) -> None:
+        """Begin, when the seeds of other pages are done."""
         self._done = _background.submit(self._work)
 
     def stop(self) -> None:
@@ -33,28 +42,36 @@ class Further:
         self._stop[0] = 1
 
     def wait(self) -> None:
-        """Until it has ended."""
-        self._done.result()
+        """Until it has ended; what went wrong is raised."""
+        if self._done is not None:
+            self._done.result()
 
     def _work(self) -> None:
-        """Run seed after seed. A run that takes too long is stopped by a timer."""
+        """Run seed after seed, and report now and then. After too long a time it is stopped by a timer."""
         timer = threading.Timer(_MOST_SECONDS, self.stop)
         timer.daemon = True
         timer.start()
-        told = 0.0
-        first = self.scene.config.seed + 1
         try:
-            for seed in range(first, first + SEEDS):
-                curves = [self._curve(agent, seed) for agent in self.scene.agents]
-                if self._stop[0]:
-                    break
-                for found, curve in zip(self._found, curves, strict=True):
-                    found.append(curve)
-                if time.monotonic() - told > _TELL_EVERY or seed == first + SEEDS - 1:
-                    self.tell(self.report())
-                    told = time.monotonic()
+            self._run_seeds()
+        except Exception as error:
+            self.tell({"is": "error", "message": f"further seeds: {error}", "about": "further"})
+            raise
         finally:
             timer.cancel()
+
+    def _run_seeds(self) -> None:
+        told = 0.0
+        for seed in range(self.scene.config.seed + 1, self.scene.config.seed + 1 + SEEDS):
+            curves = [self._curve(agent, seed) for agent in self.scene.agents]
+            if self._stop[0]:
+                break
+            for found, curve in zip(self._found, curves, strict=True):
+                found.append(curve)
+            if time.monotonic() - told > _TELL_EVERY:
+                self.tell(self.report())
+                told = time.monotonic()
+        if self._found[0]:
+            self.tell(self.report())
 
     def _curve(self, agent: Any, seed: int) -> Vector:
         """Errors of each episode in prediction, steps in control."""

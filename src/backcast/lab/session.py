@@ -106,6 +106,7 @@ class Session:
             self._further = further = Further(
                 self._lockstep.scene, lambda report: loop.call_soon_threadsafe(self._tell_soon, further, report)
             )
+            further.start()
 
     def _tell_soon(self, further: Further, report: dict[str, Any]) -> None:
         """Tell of further seeds, unless they are no longer wanted."""
@@ -113,6 +114,13 @@ class Session:
             self._reports = asyncio.create_task(self._tell(report))
 
     async def _work(self) -> None:
+        try:
+            await self._work_on()
+        except Exception:
+            await self._send_text(error_message("the lab made a mistake; reload the page", "session"))
+            raise
+
+    async def _work_on(self) -> None:
         while True:
             self._wake.clear()
             if self._opening is not None:

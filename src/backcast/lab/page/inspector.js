@@ -92,21 +92,25 @@ export class Inspector {
     return make("table", { class: "values" }, caption, make("thead", {}, head), make("tbody", {}, ...rows, exact));
   }
 
+  /** One table, or one for each agent where they follow different policies and so different things are true. */
   #predecessors(answer) {
-    const { agents } = this.scene;
-    const [left, right] = answer.agents;
-    const columns = [];
-    const agree = JSON.stringify(left.true_predecessors) === JSON.stringify(right.true_predecessors);
-    answer.agents.forEach(({ predecessors, true_predecessors: truth }, side) => {
-      if (predecessors) columns.push({ heading: heading(agents[side].label, side), entries: predecessors, side });
-      if (truth && !agree && predecessors) columns.push({ heading: heading("true", side), entries: truth, side: null });
-    });
-    const truth = left.true_predecessors ?? right.true_predecessors;
-    if (truth && (agree || !columns.length)) {
-      columns.push({ heading: heading("true", null), entries: truth, side: null });
-    }
-    const about = left.about || right.about;
-    return this.#table("What leads here", columns, about && (truth ? `True: ${about}.` : capital(about)));
+    const truths = answer.agents.map((agent) => agent.true_predecessors);
+    const agree = JSON.stringify(truths[0]) === JSON.stringify(truths[1]);
+    const knowing = [0, 1].filter((side) => answer.agents[side].predecessors);
+    const groups = agree || knowing.length < 2 ? [knowing] : knowing.map((side) => [side]);
+    const tables = groups.map((sides) => this.#precede(answer, sides, truths[sides[0] ?? 0]));
+    const about = answer.agents[knowing[0] ?? 0].about;
+    const known = truths.some(Boolean);
+    if (about) tables.push(make("p", { class: "note" }, known ? `True: ${about}.` : capital(about)));
+    return make("div", {}, ...tables);
+  }
+
+  #precede(answer, sides, truth) {
+    const columns = sides.map((side) => ({
+      heading: heading(this.scene.agents[side].label, side), entries: answer.agents[side].predecessors, side,
+    }));
+    if (truth) columns.push({ heading: heading("true", null), entries: truth, side: null });
+    return this.#table("What leads here", columns);
   }
 
   #successors(answer) {
@@ -115,10 +119,10 @@ export class Inspector {
       successors ? [{ heading: heading(this.scene.agents[side].label, side), entries: flat(successors), side }] : [],
     );
     columns.push({ heading: heading("true", null), entries: flat(answer.successors), side: null });
-    return this.#table("What follows", columns, null);
+    return this.#table("What follows", columns);
   }
 
-  #table(title, columns, note) {
+  #table(title, columns) {
     const rows = merged(columns);
     const shown = rows.slice(0, rows.length > ROWS + 1 ? ROWS : rows.length);
     const more = rows.length > shown.length ? `and ${rows.length - shown.length} more` : null;
@@ -126,7 +130,7 @@ export class Inspector {
     const body = shown.map((row) => this.#row(row, columns));
     const table = make("table", { class: "chances" }, make("caption", {}, title));
     table.append(make("thead", {}, head), make("tbody", {}, ...body));
-    const notes = [more, rows.length ? null : "Nothing.", note].filter(Boolean);
+    const notes = [more, rows.length ? null : "Nothing."].filter(Boolean);
     const told = notes.map((words) => make("p", { class: "note" }, words));
     return make("div", {}, rows.length ? table : make("p", { class: "caption" }, title), ...told);
   }
