@@ -61,19 +61,21 @@ def bench(anchors: Path | None = None, quick: bool = False, only: str | None = N
 
     Args:
         anchors: a directory with dense_maze.c and dense_chain.c to compile and measure against.
-        quick: fewer repetitions, no world of a million states, no store of 100,000 units.
+        quick: fewer repetitions, every kind with its usual settings only, no world of a million states, no store of
+            100,000 units.
         only: one section.
     """
     repeats = 2 if quick else 5
     sections: dict[str, Callable[[], Iterator[Row]]] = {
         "kinds": lambda: kinds_on_the_papers_worlds(repeats),
-        "value updates": lambda: value_updates(repeats),
+        "value updates": lambda: value_updates(repeats, [(kind, {}) for kind in KINDS] if quick else _EVERYTHING),
         "linear": lambda: linear(repeats),
         "dense C": lambda: iter(()) if anchors is None else against_c(anchors, repeats),
         "growth": lambda: growth(_GRIDS[:2] if quick else _GRIDS, repeats),
         "cores": lambda: cores(repeats),
-        "first results": first_results,
-        "engines": lambda: overheads(*((500, 2_000) if quick else (5_000, 100_000))),
+        "first results": lambda: first_results(("q",) if quick else ("q", "backward", "forward")),
+        "engines": lambda: overheads(*((300, 1_000) if quick else (5_000, 100_000))),
+        "lab": lambda: lab(repeats),
     }
     if only is not None and only not in sections:
         raise InputError(f"--only: {only!r} given, expected one of {', '.join(sections)}{nearest(only, sections)}")
@@ -94,13 +96,13 @@ def kinds_on_the_papers_worlds(repeats: int) -> Iterator[Row]:
             yield _row("kinds", world=world.name, agent=chosen.name, steps_per_second=kernel, dense_numpy=twin)
 
 
-def value_updates(repeats: int) -> Iterator[Row]:
+def value_updates(repeats: int, agents: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
     """Nanoseconds per value update of every kind and setting, against the model-free one-step kind of the same world.
 
     What a step costs besides (walking through the world, acting, measuring the error) is shared by its value updates.
     """
     for world, episodes in _WORLDS:
-        others = _fitting(world, [agent(kind, **settings) for kind, settings in _EVERYTHING])
+        others = _fitting(world, [agent(kind, **settings) for kind, settings in agents])
         speeds = _take_turns(repeats, *(partial(_updates_per_second, world, chosen, episodes) for chosen in others))
         for chosen, speed in zip(others, speeds, strict=True):
             yield {
@@ -183,9 +185,9 @@ def cores(repeats: int) -> Iterator[Row]:
         )
 
 
-def first_results() -> Iterator[Row]:
+def first_results(kinds: tuple[str, ...]) -> Iterator[Row]:
     """Seconds from starting Python to the first result, with nothing compiled yet and with everything in the cache."""
-    for kind in ("q", "backward", "forward"):
+    for kind in kinds:
         code = f"import backcast as bc; bc.run(bc.worlds.maze(), bc.agent({kind!r}), 1, 1)"
         with tempfile.TemporaryDirectory() as directory:
             environment = {**os.environ, "BACKCAST_CACHE_DIR": directory}
@@ -195,6 +197,33 @@ def first_results() -> Iterator[Row]:
                 subprocess.run([sys.executable, "-c", code], env=environment, check=True)
                 seconds.append(time.perf_counter() - start)
         yield {"section": "first result", "agent": kind, "cold_seconds": seconds[0], "warm_seconds": min(seconds[1:])}
+
+
+def lab(repeats: int) -> Iterator[Row]:
+    """What the lab's server can give one page: frames per second of 70 ticks each, and ticks per second unwatched."""
+    from backcast.lab.config import read_config
+    from backcast.lab.frames import encode
+    from backcast.lab.lockstep import Lockstep
+    from backcast.lab.scene import Scene
+
+    for world, given in (("maze", {}), ("grid 50 × 50", {"text": _grid_text(50)})):
+        agents = {"left": {"kind": "forward"}, "right": {"kind": "backward"}}
+        scene = Scene(read_config({"world": {"kind": "maze", **given}, **agents, "episodes": 5_000}))
+
+        def frames(scene: Scene = scene, n: int = 60) -> float:
+            pair, start = Lockstep(scene), time.perf_counter()
+            for number in range(n):
+                pair.play(70, 1.0)
+                encode(pair, {"frame": number}, len(pair.curves[0].steps))
+            return n / (time.perf_counter() - start)
+
+        def ticks(scene: Scene = scene, n: int = 100_000) -> float:
+            pair, start = Lockstep(scene), time.perf_counter()
+            pair.play(n, 60.0)
+            return pair.at / (time.perf_counter() - start)
+
+        shown, unwatched = _take_turns(repeats, frames, ticks)
+        yield {"section": "lab", "world": world, "frames_per_second": shown, "ticks_per_second": unwatched}
 
 
 def _take_turns(repeats: int, *measures: Callable[[], float]) -> list[float]:
@@ -302,6 +331,10 @@ def _c_steps_per_second(command: list[str]) -> float:
 
 def _open_grid(side: int) -> World:
     """An open grid whose start is in the middle and whose goal is in a corner; episodes are cut at 2,000 steps."""
+    return maze(_grid_text(side), max_steps=2000)
+
+
+def _grid_text(side: int) -> str:
     rows = [["."] * side for _ in range(side)]
     rows[0][0], rows[side // 2][side // 2] = "G", "S"
-    return maze("\n".join(map("".join, rows)), max_steps=2000)
+    return "\n".join(map("".join, rows))

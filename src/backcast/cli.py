@@ -260,8 +260,10 @@ def bench(
     anchors: Annotated[
         Path | None, typer.Option(help="Directory with dense_maze.c and dense_chain.c to compile and race.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions, no world of a million states.")] = False,
-    only: Annotated[str | None, typer.Option(help="One section, such as kinds, linear, cores or engines.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer repetitions and settings, no world of a million states.")
+    ] = False,
+    only: Annotated[str | None, typer.Option(help="One section, such as kinds, linear, cores, engines or lab.")] = None,
 ) -> None:
     """Measure speed, next to slower ways to do the same, in this run.
 

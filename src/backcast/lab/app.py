@@ -183,7 +183,6 @@ class Wire:
 
     async def _send(self, message: Message, patience: float) -> None:
         if not self.open:
-            await asyncio.sleep(0)  # whoever goes on sending still lets others work
             return
         try:
             async with asyncio.timeout(patience):
