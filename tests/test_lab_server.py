@@ -16,26 +16,29 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import backcast as bc
-from backcast.lab.app import PAGE, TYPES, Lab, LabSettings
-from backcast.lab.guard import HEADERS, Admission, with_port
+from backcast.lab.app import PAGE, TYPES, Lab, LabSettings, page_routes
+from backcast.lab.guard import HEADERS, Admission, Guard, with_port
 from backcast.lab.serving import LabServer, hosts_of, listen, serve, token_for
 from backcast.lab.session import Session
 
 TOKEN = "a-token-for-testing"
+CUT = (1009, 1006)  # too large; its goodbye may be lost, because the server reads no further
 
 
 class StandIn:
     """A session that does what the real one never should."""
 
     def __init__(self, send_text, send_bytes):
-        self.send_text = send_text
+        self.send_text, self.failure = send_text, None
 
     async def start(self):
         await self.send_text("started")
 
     async def receive(self, text):
-        if text == "fail":
-            raise ValueError("two\nlines")
+        if text.startswith("fail"):
+            self.failure = ValueError("two\nlines")
+        if text == "fail now":
+            raise self.failure
         if text == "hang":
             await asyncio.sleep(60)
         if text == "much":
@@ -45,6 +48,8 @@ class StandIn:
 
     async def close(self):
         StandIn.closed.append(self)
+        if self.failure:
+            raise self.failure
 
 
 @contextlib.contextmanager
@@ -82,9 +87,9 @@ def _forget_stand_ins():
     StandIn.closed = []
 
 
-def ask(port, target="/", method="GET", **headers):
+def ask(port, target="/", method="GET", at="127.0.0.1", **headers):
     """One request, byte for byte as it was given: status, headers and body."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection(at, port, timeout=10)
     connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
     for name, value in ({"Host": f"127.0.0.1:{port}"} | headers).items():
         if value is not None:
@@ -115,7 +120,8 @@ def ending(opened):
     with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012
         while True:
             opened.recv(10)
-    return closed.value.rcvd.code, closed.value.rcvd.reason
+    last = closed.value.rcvd
+    return (last.code, last.reason) if last else (1006, "")
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -171,6 +177,12 @@ def test_head_is_get_without_the_body(port):
 def test_nothing_but_the_files_of_the_page_can_be_read(port, target):
     status, _, body = ask(port, target)
     assert (status, body) == (404, "Not Found")
+
+
+def test_only_files_that_a_page_is_made_of_are_taken_up(tmp_path):
+    for name in ("index.html", "page.js", "page.js~", ".page.js.swp", "notes.txt", "LICENSE"):
+        (tmp_path / name).write_text("here")
+    assert {route.path for route in page_routes(tmp_path)} == {"/", "/index.html", "/page.js"}
 
 
 def test_every_answer_has_the_headers(port, locked):
@@ -290,6 +302,18 @@ def test_another_path_has_no_socket(port):
     assert refused.value.response.status_code == 403
 
 
+def test_an_address_that_was_called_through_another_protocol_is_the_same():
+    passed = []
+
+    async def app(scope, receive, send):
+        passed.append(scope["path"])
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"10.0.0.5:90")]}
+    guard = Guard(app, Admission(frozenset()))
+    asyncio.run(guard(scope | {"server": ("::ffff:10.0.0.5", 90)}, None, None))
+    assert passed == ["/"]
+
+
 def test_the_names_of_a_lab():
     assert hosts_of(["Box"], ["proxy.test", "other.test:8443", "[2001:DB8::1]"], 9000) == {
         "localhost:9000",
@@ -314,7 +338,7 @@ def test_the_token_is_shown_once_and_kept_in_a_cookie(locked):
     assert (status, headers["Location"], body) == (303, "/", "")
     cookie, *attributes = headers["Set-Cookie"].split("; ")
     assert cookie == f"backcast-lab-{locked}={TOKEN}"
-    assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Strict"]
+    assert sorted(attributes) == ["HttpOnly", "Path=/", "SameSite=Lax"]
     assert ask(locked, Cookie=cookie)[0] == ask(locked, "/index.html", Cookie=f"a=b; {cookie}")[0] == 200
     assert ask(locked, "/nothing", Cookie=cookie)[0] == 404
     with page(locked, additional_headers={"Cookie": cookie}) as opened:
@@ -376,8 +400,10 @@ def test_messages_that_are_no_messages_are_answered_and_the_session_lives_on(por
         opened.send("é" * 32_769)
         message = "a message of 65,538 bytes was given, expected at most 65,536"
         assert answer(opened) == {"is": "error", "message": message, "about": "message"}
-        opened.send("é" * 32_768)  # not too long, only nonsense
-        assert answer(opened)["is"] == "error"
+        opened.send("é" * 32_768)
+        nonsense = answer(opened)
+        assert nonsense["is"] == "error"
+        assert "65,536" not in nonsense["message"]
         opened.send("{}")
         assert answer(opened)["is"] == "error"
 
@@ -385,10 +411,19 @@ def test_messages_that_are_no_messages_are_answered_and_the_session_lives_on(por
 def test_a_message_beyond_all_bounds_ends_the_session_and_no_other(port):
     with page(port) as other, page(port) as opened:
         opened.send("x" * 300_000)
-        assert ending(opened)[0] == 1009
+        assert ending(opened)[0] in CUT
         assert answer(other)["is"] == "hello"
         other.send("nonsense")
         assert answer(other)["is"] == "error"
+
+
+def test_a_session_that_sends_while_its_socket_is_ended_notices_nothing(caplog, capfd):
+    with running(StandIn) as port, page(port, max_queue=None) as opened:
+        opened.send("much")
+        opened.send("x" * 300_000)
+        assert ending(opened)[0] in CUT
+    assert len(StandIn.closed) == 1
+    assert (capfd.readouterr().err, caplog.text) == ("", "")
 
 
 def test_there_are_only_so_many_sessions_and_places_become_free():
@@ -414,7 +449,7 @@ def until_there_is_room(port):
 def test_a_failure_ends_its_session_and_no_other(capfd):
     with running(StandIn) as port, page(port) as other, page(port) as opened:
         assert opened.recv() == "started"
-        opened.send("fail")
+        opened.send("fail now")
         told = answer(opened)
         assert (told["is"], told["about"]) == ("error", "message")
         assert ending(opened) == (1011, "the session failed")
@@ -424,6 +459,14 @@ def test_a_failure_ends_its_session_and_no_other(capfd):
     line, *rest = capfd.readouterr().err.splitlines()
     assert re.fullmatch(r"backcast lab: a session failed: ValueError\('two\\nlines'\) \(test_lab_server.py:\d+\)", line)
     assert rest == []
+
+
+def test_what_fails_when_the_page_has_gone_is_told_too(capfd):
+    with running(StandIn) as port, page(port) as opened:
+        opened.send("fail later")
+        assert (opened.recv(), opened.recv()) == ("started", "fail later")
+        opened.close()
+    assert capfd.readouterr().err.startswith("backcast lab: a session failed: ValueError(")
 
 
 def test_a_silent_session_ends():
@@ -441,12 +484,13 @@ def test_too_many_messages_have_to_wait_and_others_do_not():
         assert opened.recv() == "started"
         for number in range(200):
             assert opened.recv() == str(number)
+        asked = time.monotonic()
         other.send("quick")
         assert (other.recv(), other.recv()) == ("started", "quick")
-        assert time.monotonic() - begun < 0.9
+        assert time.monotonic() - asked < 0.7
         for number in range(200, 220):
             assert opened.recv() == str(number)
-        assert 1.0 <= time.monotonic() - begun < 1.9
+        assert 1.0 <= time.monotonic() - begun < 5
 
 
 def test_a_page_that_goes_away_while_much_is_sent_leaves_nothing_behind(capfd):
@@ -470,7 +514,7 @@ def test_the_end_of_the_lab_is_the_end_of_every_session(capfd):
             opened[1].send("much")
             assert all(each.recv() == "started" for each in opened)
             begun = time.monotonic()
-        assert time.monotonic() - begun < 1.9
+        assert time.monotonic() - begun < 4
         assert [ending(each) for each in (opened[0], opened[2])] == [(1001, "the lab was stopped")] * 2
     assert len(StandIn.closed) == 3
     assert "Traceback" not in capfd.readouterr().err
@@ -549,13 +593,10 @@ def stopped(process, by):
 
 
 def test_ctrl_c_ends_it_at_once_with_twenty_pages_open_and_one_of_them_compiling(tmp_path):
-    seen = tmp_path / "seen"
-    opener = tmp_path / "browser"
-    opener.write_text(f'#!/bin/sh\necho "$1" > {seen}.part && mv {seen}.part {seen}\n')
-    opener.chmod(0o755)
+    browser, seen = a_browser(tmp_path)
     nothing_compiled = {"BACKCAST_CACHE_DIR": str(tmp_path)}
     with (
-        command(BROWSER=f"{opener} %s", **nothing_compiled) as (process, address),
+        command(BROWSER=browser, **nothing_compiled) as (process, address),
         contextlib.ExitStack() as pages,
     ):
         port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/", address)[1])
@@ -578,16 +619,26 @@ def wait_for(file):
     return file.read_text()
 
 
+def a_browser(directory):
+    """What starts a browser that writes the address it is given to a file, and that file."""
+    script, seen = directory / "browser", directory / "seen"
+    script.write_text(f'#!/bin/sh\necho "$1" > {seen}.part && mv {seen}.part {seen}\n')
+    script.chmod(0o755)
+    return f"{script} %s", seen
+
+
 def test_where_others_can_reach_it_a_token_is_made_and_no_browser_is_told(tmp_path):
-    seen = tmp_path / "seen"
-    with command("--host", "0.0.0.0", "--allow-host", "lab.test", BROWSER=f"touch {seen}") as (process, address):
+    browser, seen = a_browser(tmp_path)
+    with command("--host", "0.0.0.0", "--allow-host", "lab.test", BROWSER=browser) as (process, address):
         host, port, token = re.fullmatch(r"http://(\S+):(\d+)/\?token=([\w-]{32})", address).groups()
         port = int(port)
         assert host == socket.gethostname()
-        assert ask(port)[0] == ask(port, Host="lab.test")[0] == ask(port, Host=with_port(host, port))[0] == 401
+        for name in ("lab.test", with_port(host, port), f"127.0.0.1:{port}"):
+            assert ask(port, Host=name)[0] == 401
+        assert ask(port, Host=f"127.0.0.2:{port}", at="127.0.0.2")[0] == 401  # the very address that was called
+        assert ask(port, Host=f"127.0.0.2:{port}")[0] == ask(port, Host=f"0.0.0.0:{port}")[0] == 421
         assert ask(port, f"/?token={token}")[0] == 303
         assert ask(port, Cookie=f"backcast-lab-{port}={token}")[0] == 200
-        assert ask(port, Host=f"0.0.0.0:{port}")[0] == 421
         code, errors, _ = stopped(process, signal.SIGTERM)
         assert (code, errors) == (143, "backcast: the lab was stopped\n")
     assert not seen.exists()

@@ -87,7 +87,7 @@ class Guard:
         if token is None or _same(asking.cookies.get(cookie, ""), token):
             return None
         if asking.scope["path"] == "/" and _same(asking.query_params.get("token", ""), token):
-            keep = f"{cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
+            keep = f"{cookie}={token}; Path=/; HttpOnly; SameSite=Lax"
             return Response(status_code=303, headers={"Location": "/", "Set-Cookie": keep} | NOT_KEPT)
         return _refused(
             401, "This lab asks for a token: type or paste the address that it printed where it was started."
