@@ -28,6 +28,7 @@ check: .venv/developing
 
 figures: .venv/developing
 	$(BIN)/python docs/figures/reversal.py
+	$(BIN)/python docs/figures/lab.py
 	$(BIN)/python docs/figures/reproduction.py results
 
 findings: .venv/developing

@@ -1,0 +1,250 @@
+"""The lab as one sees and uses it, in a real browser, compared with numbers that Python computes itself."""
+
+import io
+import json
+import re
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import backcast as bc
+from backcast.lab.config import read_config
+from backcast.lab.presets import PRESETS
+from browser import (  # noqa: F401  three are fixtures
+    a_browser,
+    a_lab,
+    a_page,
+    address,
+    config,
+    finish,
+    frame,
+    let_draw,
+    notice,
+    open_lab,
+    said,
+    tab,
+    until,
+    values,
+)
+
+BOARDS = ("#left-board", "#right-board")
+SEED, EPISODES = 4, 12
+SMALL = "S.X.\n..X.\n...G"
+
+
+def runs_of(kind, seeds=(SEED,), text=None, episodes=EPISODES):
+    return bc.run(bc.worlds.maze(text), bc.agent(kind), episodes=episodes, seeds=seeds)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# start, values, colours
+
+
+def test_it_starts_plays_and_pauses(page, lab):
+    listen = "addEventListener('securitypolicyviolation', (event) => violations.push(event.blockedURI))"
+    page.add_init_script(f"window.violations = []; {listen}")
+    page.goto(lab)
+    until(page, "window.lab?.frame?.at === 0")
+    assert set(values(page, 0)) == set(values(page, 1)) == {0.0}
+    assert said(page, "#connection") == "connected"
+    drawn = page.evaluate("lab.framesDrawn")
+    page.keyboard.press("Space")
+    until(page, "lab.frame.at >= 6 && lab.frame.playing")
+    assert page.evaluate("lab.framesDrawn") >= drawn + 3
+    assert any(values(page, 0))
+    assert any(values(page, 1))
+    page.keyboard.press("Space")
+    until(page, "!lab.frame.playing")
+    at = frame(page)["at"]
+    page.wait_for_timeout(500)  # at 6 steps a second
+    assert frame(page)["at"] == at
+    assert page.evaluate("violations") == []
+
+
+def test_both_boards_show_the_values_of_python(page, lab):
+    open_lab(page, lab, seed=SEED, episodes=EPISODES)
+    finish(page)
+    world = bc.worlds.maze()
+    exact = bc.exact.optimal(world.mdp).v
+    for side, kind in enumerate(["forward", "backward"]):
+        expected = runs_of(kind).values[0].max(axis=-1)
+        assert np.array_equal(np.float32(values(page, side)), expected.astype(np.float32))
+        assert expected.std() > 0.02
+        compare_colours(page, side, world, expected, exact)
+    page.locator("#view").select_option("exact")
+    for side in (0, 1):
+        compare_colours(page, side, world, exact, exact)
+    page.locator("#view").select_option("values")
+    page.keyboard.press("Home")
+    until(page, "lab.frame.at === 0")
+    compare_colours(page, 1, world, np.zeros(48), exact)
+
+
+def compare_colours(page, side, world, expected, exact):
+    """Every cell has the colour of its value on matplotlib's scale, from 0 to the largest exact value."""
+    inner = world.mdp.reachable & ~world.mdp.terminal
+    wanted = 255 * matplotlib.colormaps["viridis"](expected / exact[inner].max())[:, :3]
+    seen = cell_colours(page, side, *world.layout.shape)
+    assert inner.sum() == 40
+    assert np.abs(seen - wanted)[inner].max() < 4
+    assert {tuple(colour) for colour in seen[world.mdp.terminal]} == {(255, 255, 255)}
+
+
+def cell_colours(page, side, rows, columns):
+    """The most frequent colour of each cell, (S, 3) from 0 to 255, in a screenshot of a board."""
+    let_draw(page)
+    shot = imread(io.BytesIO(page.locator(BOARDS[side]).screenshot()))
+    picture = np.round(255 * shot[:, :, :3]).astype(int)
+    first, last = (page.evaluate(f"lab.boards[{side}].centreOf({s})") for s in (0, rows * columns - 1))
+    half = int(0.4 * (last["x"] - first["x"]) / (columns - 1))
+    found = []
+    for row, column in np.ndindex(rows, columns):
+        x = round(first["x"] + column * (last["x"] - first["x"]) / (columns - 1))
+        y = round(first["y"] + row * (last["y"] - first["y"]) / (rows - 1))
+        cell = picture[y - half : y + half, x - half : x + half].reshape(-1, 3)
+        colours, counts = np.unique(cell, axis=0, return_counts=True)
+        found.append(colours[counts.argmax()])
+    return np.array(found)
+
+
+def test_charts_show_the_curves_of_runs_and_the_mean_of_further_seeds(page, lab):
+    open_lab(page, lab, seed=SEED, episodes=EPISODES)
+    page.evaluate(
+        """() => {
+          window.shown = {};
+          for (const [i, name] of ["steps", "error", "updates"].entries()) {
+            const { setData } = lab.charts[i].constructor.prototype;
+            lab.charts[i].setData = function (data) { shown[name] = data; setData.call(this, data); };
+          }
+        }"""
+    )
+    finish(page)
+    until(page, f"shown.steps?.series[1].values.length === {EPISODES} && shown.steps.cursor === {EPISODES - 1}")
+    exact = bc.exact.optimal(bc.worlds.maze().mdp)
+    inner = bc.worlds.maze().mdp.reachable & ~bc.worlds.maze().mdp.terminal
+    page.locator("#further").check()
+    arrived = runs_of("backward", range(SEED + 1, SEED + 101)).steps[:, 0].mean()
+    until(page, f"Math.abs(shown.steps.series[1].band?.mean[0] - {arrived}) < 1e-9")
+    assert said(page, "#further-words") == ""
+    shown = page.evaluate("shown")
+    assert shown["steps"]["length"] == EPISODES
+    for side, kind in enumerate(["forward", "backward"]):
+        runs, further = runs_of(kind), runs_of(kind, range(SEED + 1, SEED + 101)).steps
+        line = {name: shown[name]["series"][side] for name in shown}
+        assert line["steps"]["values"] == runs.steps[0].tolist()
+        assert line["updates"]["values"] == runs.updates.by_episode[0].tolist()
+        error = np.sqrt(np.mean((runs.values[0].max(axis=1) - exact.v)[inner] ** 2))
+        assert line["error"]["values"][-1] == pytest.approx(error)
+        half = 1.96 * further.std(axis=0, ddof=1) / 10
+        for name, expected in {"mean": 0, "low": -half, "high": half}.items():
+            assert line["steps"]["band"][name] == pytest.approx(further.mean(axis=0) + expected)
+        first, last = runs.steps[0][[0, -1]]
+        label = page.locator("#chart-steps").get_attribute("aria-label")
+        assert re.search(rf"{kind}: {first}(\.0)? in episode 1, {last}(\.0)? in episode {EPISODES}", label)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# the story, the address, the past
+
+
+def test_every_panel_of_the_story_is_opened_and_plays(page, lab):
+    page.goto(lab)
+    until(page, "window.lab?.frame")
+    for preset in PRESETS:
+        page.get_by_role("link", name=preset.title, exact=False).click()
+        until(page, f"location.hash.includes('story={preset.name}') && lab.frame?.at > {preset.at}")
+        until(page, "lab.frame.playing")
+        assert config(page) == normalised(preset.config)
+        assert said(page, "#story-words").startswith(preset.sentence)
+        assert preset.look in said(page, "#story-words")
+        assert page.evaluate("lab.frame.speed") == preset.speed
+        assert said(page, "[aria-current=true] .title") == preset.title
+    assert page.locator("[aria-current=true]").count() == 1
+
+
+def test_an_address_brings_back_the_same_moment(page, lab, browser):
+    open_lab(page, lab, right="q", right_epsilon=0.25, world_slip=0.1, seed=SEED, episodes=9, at=437, speed=70)
+    page.locator("#view").select_option("error")
+    page.keyboard.press("ArrowRight")
+    until(page, "lab.frame.at === 438 && location.hash.includes('at=438') && location.hash.includes('view=error')")
+    shown = remembered(page)
+    assert any(values(page, 0))
+    page.reload()
+    until(page, "window.lab?.frame?.at === 438")
+    assert remembered(page) == shown
+    with tab(browser) as other:
+        other.goto(page.url)
+        until(other, "window.lab?.frame?.at === 438")
+        assert remembered(other) == shown
+    world, left, right = {"kind": "maze", "slip": 0.1}, {"kind": "forward"}, {"kind": "q", "epsilon": 0.25}
+    given = {"world": world, "left": left, "right": right, "seed": SEED, "episodes": 9}
+    assert config(page) == normalised(given)
+    assert said(page, "#speed-words") == "70 steps/s"
+    assert page.locator("#view").input_value() == "error"
+
+
+def normalised(given):
+    """A configuration as the page is told."""
+    return json.loads(json.dumps(read_config(given).given()))
+
+
+def remembered(page):
+    """What is on the screen, as far as it belongs to a moment."""
+    return [frame(page)["episode"], frame(page)["agents"][1]["way"], values(page, 0), values(page, 1), config(page)]
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        ("#world.kind=maze", "The address has no left.kind."),
+        ("#world.kind=maze&left.kind=forward&right.kind=backwards", "The address cannot be opened. right.kind: "),
+    ],
+)
+def test_a_broken_address_says_so_and_shows_a_page_that_works(page, lab, broken, words):
+    page.goto(lab + broken)
+    until(page, "window.lab?.frame")
+    assert notice(page).startswith(words)
+    assert config(page) == normalised(PRESETS[0].config)
+    page.keyboard.press("ArrowRight")
+    until(page, "lab.frame.at === 1")
+
+
+def test_an_address_that_is_broken_later_leaves_what_is_there(page, lab):
+    open_lab(page, lab, at=20, seed=SEED)
+    shown = remembered(page)
+    for broken, words in {
+        "#left=&=": "The address has “left”",
+        address("", at=-3): "The address has at=-3; a number",
+        "#view=nice": "The address has view=nice; allowed are",
+        "#story=%E0%A4%A": "The address has story=%E0%A4%A, which cannot be read.",
+        address("", world_text="S.."): "The address cannot be opened. world: ",
+        address("", episodes="1e99"): "The address cannot be opened. episodes: ",
+    }.items():
+        page.evaluate(f"location.hash = {broken!r}")
+        until(page, f"document.getElementById('notice-words').textContent.startsWith({words!r})")
+        page.locator("#notice-close").click()
+        assert remembered(page) == shown
+    page.keyboard.press("ArrowRight")
+    until(page, "lab.frame.at === 21")
+
+
+def test_the_past_is_as_it_was(page, lab):
+    open_lab(page, lab, world_text=SMALL.replace("\n", "/"), seed=SEED, episodes=30)
+    past = [remembered(page)]
+    for at in range(1, 16):
+        page.keyboard.press("ArrowRight")
+        until(page, f"lab.frame.at === {at}")
+        past.append([*remembered(page), said(page, "#right-words")])
+    assert len({str(moment) for moment in past}) == 16
+    finish(page)
+    for at in (6, 15, 1):
+        page.locator("#scrubber").fill(str(at))
+        until(page, f"lab.frame.at === {at}")
+        assert [*remembered(page), said(page, "#right-words")] == past[at]
+    page.locator("#back").click()
+    until(page, "lab.frame.at === 0")
+    assert remembered(page) == past[0]
+    assert page.locator("#scrubber").input_value() == "0"
+    assert frame(page)["furthest"] > 15
