@@ -163,6 +163,7 @@ def test_a_page_that_draws_nothing_for_long_is_let_sleep(monkeypatch):
 BAD = ["", "{", "[]", "null", "7", '"do"', "{}", '{"do": 1}', '{"do": "fly"}', '{"do": "open"}', '{"do": "seek"}']
 BAD += ['{"do": "seek", "at": -1}', '{"do": "seek", "at": 1e300}', '{"do": "play", "speed": "x"}', '{"do": "play"}']
 BAD += ['{"do": "play", "speed": NaN}', '{"do": "play", "speed": 0}', '{"do": "step", "more": 1}', "[" * 5000]
+BAD += ['{"do": "seek", "at": true}', '{"do": "play", "speed": "5"}', '{"do": "ask", "state": "1"}']
 BAD += ['{"do": "open", "config": {}}', '{"do": "open", "config": []}', '{"do": "ask", "state": 48}', "\ud800"]
 
 
@@ -196,6 +197,32 @@ def test_a_scene_that_cannot_be_made_leaves_the_one_before():
         assert (told["about"], "cannot be reached" in told["message"]) == ("open", True)
         await page.say(do="step")
         await page.sees(lambda header: header["at"] == 1)
+
+    play(scenario)
+
+
+def test_a_scene_that_was_replaced_while_it_was_made_is_never_shown():
+    async def scenario(page):
+        await page.opens(SMALL)
+        wider = {**SMALL, "world": {"kind": "maze", "text": "S.......G"}}
+        await page.say(do="open", config=wider)
+        await asyncio.sleep(0)
+        await page.say(do="open", config={**SMALL, "world": {"kind": "maze", "text": "S.XG"}})
+        assert "cannot be reached" in (await page.told("error"))["message"]
+        await page.say(do="step")
+        frame = await page.sees(lambda header: header["at"] == 1)
+        assert frame["values"].shape == (2, 4)
+
+    play(scenario)
+
+
+def test_one_may_play_while_the_first_scene_is_made():
+    async def scenario(page):
+        await page.say(do="open", config=SMALL)
+        await asyncio.sleep(0)
+        await page.say(do="play", speed=1000)
+        await page.sees(lambda header: header["finished"])
+        assert page.texts.empty() or (await page.told("scene"))
 
     play(scenario)
 

@@ -9,11 +9,11 @@ import pytest
 import backcast as bc
 from backcast.errors import InputError
 from backcast.lab import lockstep as lockstep_module
-from backcast.lab.config import EPISODES, LabConfig, read_config, setting_descriptions, world_descriptions
+from backcast.lab.config import EPISODES, TABLES, LabConfig, read_config, setting_descriptions, world_descriptions
 from backcast.lab.frames import encode, greedy_masks
-from backcast.lab.further import SEEDS, Further
+from backcast.lab.further import SEEDS, Further, _band
 from backcast.lab.inspection import answer
-from backcast.lab.lockstep import Lockstep
+from backcast.lab.lockstep import NEVER, Lockstep
 from backcast.lab.messages import hello
 from backcast.lab.scene import Scene
 
@@ -31,7 +31,7 @@ def scene(*agents, **given):
 
 def at_the_end(stage):
     pair = Lockstep(stage)
-    assert pair.way_to_end(stage.episodes - 1)(LONG)
+    assert pair.way_to(NEVER)(LONG)
     return pair
 
 
@@ -86,7 +86,7 @@ def test_every_moment_can_be_returned_to(walked, monkeypatch):
     pair = at_the_end(stage)
     rng = np.random.default_rng(0)
     for at in [len(moments) - 1, 1, 0, *rng.integers(len(moments), size=12).tolist()]:
-        assert pair.seek(at, LONG)
+        assert pair.way_to(at)(LONG)
         expected = moments[at]
         assert (pair.at, pair.step, pair.episode) == expected[:3]
         if at:
@@ -100,18 +100,20 @@ def test_every_moment_can_be_returned_to(walked, monkeypatch):
 def test_what_is_beyond_the_end_is_the_end(walked):
     stage, _, moments = walked
     pair = Lockstep(stage)
-    assert pair.seek(10**9, LONG)
+    assert pair.way_to(10**9)(LONG)
     assert pair.finished
     assert pair.at == len(moments) - 1
+    assert tuple(credit.words for credit in pair.credits) == moments[-1][3]
 
 
 def test_a_moment_that_takes_long_is_reached_in_slices(walked):
     stage, _, moments = walked
-    pair, slices = Lockstep(stage), 1
-    while not pair.seek(len(moments) - 1, 0.0):
+    pair = Lockstep(stage)
+    way, slices = pair.way_to(len(moments) - 1), 1
+    while not way(0.0):
         slices += 1
     assert pair.finished
-    assert slices >= 1
+    assert slices > 3
     np.testing.assert_array_equal(pair.walkers[1].action_values, moments[-1][4][1])
 
 
@@ -121,7 +123,7 @@ def test_few_positions_are_kept_however_long_it_takes(monkeypatch):
     pair = at_the_end(scene("forward", "backward", world={"kind": "chain", "levels": [6, 3, 2]}, episodes=200))
     assert len(pair._kept) <= 9
     assert pair._kept[0].at == 0
-    assert pair.seek(37, LONG)
+    assert pair.way_to(37)(LONG)
     assert pair.at == 37
 
 
@@ -130,10 +132,10 @@ def test_one_waits_for_the_other():
     left, right = (curves.steps for curves in at_the_end(stage).curves)
     episode = next(e for e in range(8) if left[e] != right[e])
     pair = Lockstep(stage)
-    assert pair.way_to_end(episode)(LONG)
+    assert pair.way_to(NEVER, episode)(LONG)
     assert (pair.episode, pair.step, pair.between) == (episode, max(left[episode], right[episode]), True)
     first, steps = (0, left[episode]) if left[episode] < right[episode] else (1, right[episode])
-    assert pair.credits[first].words == f"Arrived after {steps} steps; it waits."
+    assert pair.credits[first].words == f"Its episode was over after {steps} steps; it waits."
     assert pair.walkers[first].now.place.steps == steps
 
 
@@ -146,27 +148,63 @@ def test_the_way_of_an_episode_is_remembered():
     assert pair.walkers[0].way[1:] == ways
     assert Lockstep(scene("forward", "backward")).walkers[0].way == []
     again = Lockstep(scene("forward", "backward"))
-    again.seek(30, LONG)
+    again.way_to(30)(LONG)
     assert again.walkers[0].way == pair.walkers[0].way
 
 
-def test_values_that_explode_stand_still():
-    world = {"kind": "maze", "text": "S.G"}
-    pair = Lockstep(scene("forward", "backward", world=world))
-    walker = pair.walkers[0]
+def test_values_that_explode_stand_still_however_one_walks():
+    exploding = {"kind": "td-lambda", "lam": 1.0, "alpha": 1.0, "schedule": "constant"}
+    stage = scene(exploding, "td", world={"kind": "random-walk", "n": 7, "jump": 1, "discount": 1.0}, episodes=30)
+    walked, ticked = at_the_end(stage), Lockstep(stage)
+    while not ticked.finished:
+        ticked.tick()
+    assert (walked.at, walked.walkers[0].lost, walked.walkers[1].lost) == (ticked.at, True, False)
+    assert walked.credits[0].words == ticked.credits[0].words == "Its values exploded; it stands still."
+    assert [curves.steps for curves in walked.curves] == [curves.steps for curves in ticked.curves]
+    assert walked.curves[0].steps[-1] is None
+    runs = bc.run(stage.family, stage.agents[0], 30, 1)
+    assert walked.walkers[0].now.parts.updates.sum() == runs.updates.total[0]
+
+
+def test_what_nobody_wants_any_more_stops():
+    pair = Lockstep(scene("forward", "backward"))
     pair.tick()
-    walker.now.parts.values.u[:] = 1e9
-    pair.tick()
-    assert walker.lost
-    words = walker.tick(False).words
-    assert words == "Its values exploded; it stands still."
-    assert pair.way_to_end(pair.scene.episodes - 1)(LONG)
-    assert pair.curves[0].steps[-1] is None
+    pair.stop[0] = 1
+    assert not pair.way_to(NEVER)(LONG)
+    assert pair.at == 1
+
+
+def test_one_may_start_again():
+    stage = scene("forward", "backward")
+    pair = at_the_end(stage)
+    pair.start_again()
+    assert (pair.at, pair.furthest, pair.curves[0].steps) == (0, 0, [])
+    assert pair.way_to(NEVER)(LONG)
+    np.testing.assert_array_equal(pair.walkers[1].action_values, at_the_end(stage).walkers[1].action_values)
+
+
+def test_what_never_changes_is_shared_by_copies():
+    world = {"kind": "chain", "levels": [20, 10, 2]}
+    pair = Lockstep(scene("true-forward", "true-backward", world=world))
+    for walker in pair.walkers:
+        copied = walker.save()
+        assert copied.parts.model.rows.weight is walker.now.parts.model.rows.weight
+        assert copied.parts.values.u is not walker.now.parts.values.u
+        assert copied.n_bytes < walker.now.parts.model.rows.weight.nbytes + 20_000
+
+
+def test_pure_planning_from_s_plans_from_the_end_as_well():
+    pure = {"kind": "backward", "frame": "previous", "learn": False, "model": "counts"}
+    pair = Lockstep(scene(pure, "backward", world={"kind": "maze", "text": "S.G"}))
+    assert pair.way_to(NEVER, 0)(LONG)
+    goal, before = pair.scene.name_of(2), pair.scene.name_of(1)
+    assert pair.credits[0].words.endswith(f"Planned backward from {goal}: corrected {before} by +1.")
+    assert (2, 1, 1.0) in pair.credits[0].arrows
 
 
 def test_a_frame_holds_what_is_seen():
     pair = Lockstep(scene("forward", "backward"))
-    pair.seek(400, LONG)
+    pair.way_to(400)(LONG)
     frame = encode(pair, {"frame": 5, "playing": False, "speed": 1.0}, 0)
     (length,) = struct.unpack_from("<I", frame)
     header = json.loads(frame[4 : 4 + length])
@@ -211,7 +249,7 @@ def test_an_answer_puts_what_is_learned_next_to_what_is_true():
 
 def test_in_control_what_truly_led_here_depends_on_the_policy_of_the_moment():
     pair = Lockstep(scene("certainty-equivalence", "backward", world={"kind": "gymnasium", "id": "FrozenLake-v1"}))
-    pair.seek(40, LONG)
+    pair.way_to(40)(LONG)
     for agent, walker in zip(answer(pair, 4)["agents"], pair.walkers, strict=True):
         q, epsilon = walker.action_values, walker.rates[3]
         greedy = (q == q.max(axis=1, keepdims=True)).astype(float)
@@ -237,6 +275,27 @@ def test_further_seeds_have_the_mean_of_runs():
         half = 1.96 * errors.std(axis=0, ddof=1) / 10
         assert band["high"] == pytest.approx((errors.mean(axis=0) + half).tolist())
         assert band["low"] == pytest.approx((errors.mean(axis=0) - half).tolist())
+
+
+def test_a_model_over_several_steps_stands_next_to_what_is_true_over_them():
+    stage = scene({"kind": "true-backward", "horizon": 2}, "sweeping", world={"kind": "random-walk", "n": 5, "jump": 1})
+    pair = Lockstep(stage)
+    far, counted = answer(pair, 3)["agents"]
+    assert far["predecessors"] == far["true_predecessors"]
+    assert far["about"] == "over the steps that the model looks back"
+    assert {s for s, _, _ in far["predecessors"]} == {1, 3, 5}
+    assert {s: p for s, _, p in counted["true_predecessors"]} == pytest.approx({2: 0.5, 4: 0.5})  # and new episodes
+
+
+def test_nothing_follows_the_end_of_an_episode():
+    pair = Lockstep(scene("true-forward", "forward", world={"kind": "chain", "levels": [3, 2]}))
+    told = answer(pair, 4)
+    assert [told["successors"][0]["to"], *(agent["successors"][0]["to"] for agent in told["agents"])] == [[], [], []]
+
+
+def test_where_values_of_a_further_seed_explode_there_is_no_mean():
+    band = _band(np.array([[1.0, np.inf], [3.0, 2.0]]))
+    assert (band["mean"], band["high"][1]) == ([2.0, None], None)
 
 
 def test_further_seeds_stop_when_they_are_no_longer_wanted():
@@ -292,6 +351,11 @@ def test_what_does_not_fit_together_names_the_side():
     wide = {"kind": "maze", "text": "\n".join(["S" + "." * 38 + "G"] + ["." * 40] * 39)}
     with pytest.raises(InputError, match=r"left: 'backward,lam=0\.5' may connect every state"):
         scene({"kind": "backward", "lam": 0.5}, "backward", world=wide)
+    with pytest.raises(InputError, match="right: 'backward,depth=4' may correct"):
+        scene("td", {"kind": "backward", "depth": 4}, world={"kind": "random-walk", "n": 500, "jump": 50})
+    table = {"kind": "gymnasium", "id": next(name for name in TABLES if name.startswith("Taxi"))}
+    with pytest.raises(InputError, match="left: 'expected-trace' may connect every state"):
+        scene("expected-trace", "q", world=table)
 
 
 def test_a_configuration_is_given_back_as_it_came():

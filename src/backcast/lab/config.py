@@ -3,6 +3,7 @@
 Whoever can open the page can ask for anything that is allowed here, so everything has an upper bound.
 """
 
+import inspect
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -17,7 +18,8 @@ from backcast.studies.worldspec import WORLD_KINDS, Strict, WorldSpec, one_of
 
 SIDE, STATES, EDGES, EPISODES, STEPS = 50, 1_000, 50_000, 5_000, 1_000_000
 SEED = 9_999  # a study that holds this seed runs all before it, too
-CONNECTIONS = 2_000_000  # of states with pairs, where a model may connect any state with any pair
+CONNECTIONS = 1_000_000  # of states with pairs, where a model may connect any state with any pair
+CORRECTIONS = 100_000  # after one step, where predecessors of predecessors are corrected
 TABLES = tuple(
     name
     for name in (
@@ -176,6 +178,11 @@ def world_descriptions() -> list[dict[str, Any]]:
         "noisy-tv": "Noisy TV",
     }
     choices = {"gymnasium": {"id": list(TABLES)}}
+
+    def usual(kind: str) -> dict[str, Any]:
+        given = {name: each.default for name, each in inspect.signature(WORLD_KINDS[kind].make).parameters.items()}
+        return {name: value for name, value in given.items() if isinstance(value, int | float | tuple)}
+
     return [
         {
             "kind": kind,
@@ -183,6 +190,7 @@ def world_descriptions() -> list[dict[str, Any]]:
             "purpose": WORLD_KINDS[kind].purpose or "control",  # all the tables are for control
             "keys": [*WORLD_KINDS[kind].keys, "discount"],
             "choices": choices.get(kind, {}),
+            "usual": {**usual(kind), "seed": None},
         }
         for kind, label in labels.items()
     ]

@@ -10,7 +10,10 @@ import numpy as np
 
 from backcast.arrays import Indices, Vector
 from backcast.models.both import BothModels
-from backcast.models.learned import LearnedForward, learned
+from backcast.models.forward import ExtendedForward, ForwardModel
+from backcast.models.lambda_td import LambdaModel
+from backcast.models.rows import predict
+from backcast.models.two_way import TwoWayModel
 from backcast.planners.replay import Memory, PrioritizedMemory, held
 
 How = Literal["learning", "backward", "forward", "elsewhere"]
@@ -18,7 +21,8 @@ Arrow = tuple[int, int, float]
 
 ARROWS = 64
 _ROUNDING = 1e-12
-_MINOR = 0.01  # of the largest change: what is less is counted, not named
+_MINOR = 0.01  # of the largest change: what is less is counted, not named or drawn
+_HARDLY = 1e-5  # of the largest value: what is less is not worth a number
 
 
 @dataclass(frozen=True)
@@ -26,19 +30,23 @@ class Change:
     """What one part of a step did to the values.
 
     Attributes:
-        how: by learning from the step; by planning backward from the states `origins`; by planning forward for them; or
-            by planning elsewhere, as Dyna and sweeping do.
-        origins: the states that were planned from.
+        how: by learning from the step; by planning backward from a state, `origin`; by planning forward for it; or by
+            planning elsewhere, as Dyna and sweeping do.
+        origin: the state that was planned from; None if there was none.
         before: (S, A) q before it.
         after: (S, A) q after it.
         model: the agent's model.
+        rate: the step size of planning.
+        discount: γ.
     """
 
     how: How
-    origins: tuple[int, ...]
+    origin: int | None
     before: Vector
     after: Vector
     model: Any
+    rate: float = 1.0
+    discount: float = 1.0
 
     @cached_property
     def pairs(self) -> tuple[Indices, Vector]:
@@ -81,16 +89,15 @@ class Credit:
 def credit_of(changes: Sequence[Change], name_of: Callable[[int], str]) -> Credit:
     """The credit of a step that did all this."""
     planned = [change for change in changes if change.how != "learning"]
-    arrows = [arrow for change in planned for arrow in arrows_of(change)]
-    arrows.sort(key=lambda arrow: -abs(arrow[2]))
-    unseen = sum(max(0, change.states[0].size - ARROWS) for change in planned if change.how == "backward")
-    marks = [_first(change.states) for change in changes if change.how == "learning"]
+    arrows = sorted((arrow for change in planned for arrow in arrows_of(change)), key=lambda arrow: -abs(arrow[2]))
+    shown = [arrow for arrow in arrows[:ARROWS] if abs(arrow[2]) >= _MINOR * abs(arrows[0][2])]
+    changed = {s for change in planned for s in change.states[0].tolist()}
     words = " ".join(filter(None, (_sentence(change, name_of) for change in changes)))
     return Credit(
-        arrows[:ARROWS],
-        max(0, len(arrows) - ARROWS) + unseen,
-        [origin for change in planned for origin in change.origins],
-        [mark for those in marks for mark in those],
+        shown,
+        len(changed - {arrow[1] for arrow in shown}),
+        [change.origin for change in planned if change.origin is not None],
+        [mark for change in changes if change.how == "learning" for mark in _first(change.states)],
         words or "Nothing changed.",
     )
 
@@ -101,72 +108,95 @@ def _first(found: tuple[Indices, Vector]) -> list[tuple[int, float]]:
 
 
 def arrows_of(change: Change) -> list[Arrow]:
-    """Backward: from the origin to what changed. Else: to what changed, from all that may follow it."""
+    """Backward: from the origin to what changed. Else: to what changed, from all that informed it."""
     if change.how == "backward":
-        return [(_origin(change, s), s, by) for s, by in _first(change.states)]
-    n_actions = change.before.shape[1]
+        assert change.origin is not None
+        return [(change.origin, s, by) for s, by in _first(change.states)]
     gathered: dict[tuple[int, int], float] = defaultdict(float)
     for pair, by in _first(change.pairs):
-        s, a = divmod(pair, n_actions)
-        for successor, p in successors(change.model, s, a, *change.before.shape):
-            gathered[successor, s] += p * by
+        s, a = divmod(pair, change.before.shape[1])
+        for origin, share in _contributions(change, s, a, by):
+            gathered[origin, s] += share
     return [(origin, s, by) for (origin, s), by in gathered.items()]
 
 
-def _origin(change: Change, s: int) -> int:
-    """Where a correction of s came from: where two states were planned from, the one that s is known to lead to."""
-    if len(change.origins) == 1:
-        return change.origins[0]
-    asked = learned(change.model, *change.before.shape)
-    known = [origin for origin in change.origins if s in asked.predict(origin).states]
-    return known[0] if known else change.origins[0]
+def _contributions(change: Change, s: int, a: int, by: float) -> list[tuple[int, float]]:
+    """What each successor s' contributed to the change of q(s, a): α P(s' | s, a) (r + γ̄ max_a' q(s', a') − q(s, a)).
+
+    Where updates were sampled, or made with older values, their sum is another: then the change is spread over what
+    may follow, by probability. What nothing is known to follow was informed by itself.
+    """
+    known = outlooks(change.model, s, a, change.before.max(axis=1), change.discount)
+    if not known:
+        return [] if change.how == "forward" else [(s, by)]
+    pulls = [(s2, p * (target - change.before[s, a])) for s2, p, target in known]
+    if change.how == "forward":
+        return [(s2, change.rate * pull) for s2, pull in pulls]
+    together = sum(pull for _, pull in pulls)
+    if together * by > 0 and abs(by) <= abs(together) * (1 + 1e-6):
+        return [(s2, pull * by / together) for s2, pull in pulls]
+    return [(s2, p * by) for s2, p, _ in known]
 
 
-def successors(model: Any, s: int, a: int, n_states: int, n_actions: int) -> list[tuple[int, float]]:
+def successors(model: Any, s: int, a: int, n_states: int) -> list[tuple[int, float]]:
     """The states that are known to follow (s, a), with their probabilities, the most probable first."""
+    known = outlooks(model, s, a, np.zeros(n_states), 1.0)
+    return sorted(((s2, p) for s2, p, _ in known), key=lambda entry: -entry[1])
+
+
+def outlooks(model: Any, s: int, a: int, best: Vector, discount: float) -> list[tuple[int, float, float]]:
+    """What is known to follow (s, a): s', its probability, and r + γ̄(s') max_a' q(s', a') where that is best[s']."""
     if isinstance(model, BothModels):
         model = model.forward
     if isinstance(model, Memory | PrioritizedMemory):
-        return _remembered(model.memory if isinstance(model, PrioritizedMemory) else model, s, a)
-    asked = learned(model, n_states, n_actions)
-    if not isinstance(asked, LearnedForward):
+        return _remembered(model.memory if isinstance(model, PrioritizedMemory) else model, s, a, best, discount)
+    forward = isinstance(model, ForwardModel | ExtendedForward | TwoWayModel)
+    if not forward and not (isinstance(model, LambdaModel) and model.forward):
         return []
-    return [(s2, p) for s2, _, p in asked.predict(s, a)]
+    rows = model.rows
+    row = s * (len(rows.used) // best.size) + a
+    places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
+    states, p, _ = predict(rows, row)
+    reward, carried = rows.reward[places], rows.carried[places]
+    if isinstance(model, LambdaModel):  # whose rows hold what belongs to all ways together
+        reward, carried = reward / rows.weight[places], carried / rows.weight[places]
+    if isinstance(model, ForwardModel):
+        reward, carried = reward + model.state_reward[states], np.where(model.goes_on[states] > 0, discount, 0.0)
+    return list(zip(states.tolist(), p.tolist(), (reward + carried * best[states]).tolist(), strict=True))
 
 
-def _remembered(memory: Memory, s: int, a: int) -> list[tuple[int, float]]:
+def _remembered(memory: Memory, s: int, a: int, best: Vector, discount: float) -> list[tuple[int, float, float]]:
     n = held(memory)
-    following = memory.s2[:n][(memory.s[:n] == s) & (memory.a[:n] == a)]
-    states, times = np.unique(following, return_counts=True)
-    order = np.argsort(-times, kind="stable")
-    return [(int(states[k]), float(times[k] / times.sum())) for k in order]
+    here = np.flatnonzero((memory.s[:n] == s) & (memory.a[:n] == a))
+    following = memory.s2[here]
+    targets = memory.r[here] + np.where(memory.ends[here], 0.0, discount) * best[following]
+    return [
+        (int(s2), float(np.mean(following == s2)), float(targets[following == s2].mean()))
+        for s2 in np.unique(following)
+    ]
 
 
 def _sentence(change: Change, name_of: Callable[[int], str]) -> str:
     states, by = change.states
+    origin = "" if change.origin is None else name_of(change.origin)
     if not states.size:
-        return _nothing(change, name_of)
+        nothing = {"backward": f"Planned backward from {origin}: nothing to correct."}
+        nothing["forward"] = f"Planned forward for {origin}: nothing to change."
+        return nothing.get(change.how, "")
+    scale = float(np.abs(change.after).max())
     main = int((np.abs(by) >= _MINOR * abs(by[0])).sum())
-    most = f"{name_of(int(states[0]))} by {signed(by[0])}"
+    most = f"{name_of(int(states[0]))} by {signed(by[0], scale)}"
     if change.how == "learning":
         return f"Learned: {most}" + (f", and {counted(main - 1, 'more state')}." if main > 1 else ".")
     if change.how == "backward":
         rest = f" The other {states.size - main:,} moved a little, too." if states.size > main else ""
         whom = most if main == 1 else f"{counted(main, 'state')}, most of all {most}"
-        return f"Planned backward from {name_of(change.origins[0])}: corrected {whom}.{rest}"
+        return f"Planned backward from {origin}: corrected {whom}.{rest}"
     if change.how == "forward":
         informing = len({arrow[0] for arrow in arrows_of(change)})
-        changed = f"it changed by {signed(by[0])}, from {counted(informing, 'state')} that may follow"
-        return f"Planned forward for {name_of(change.origins[0])}: {changed}."
+        whence = f"{counted(informing, 'state')} that may follow" if informing else "states never seen to follow it"
+        return f"Planned forward for {origin}: it changed by {signed(by[0], scale)}, from {whence}."
     return f"Planned: changed {counted(main, 'state')}, most of all {most}."
-
-
-def _nothing(change: Change, name_of: Callable[[int], str]) -> str:
-    if change.how == "backward":
-        return f"Planned backward from {name_of(change.origins[0])}: nothing to correct."
-    if change.how == "forward":
-        return f"Planned forward for {name_of(change.origins[0])}: nothing to change."
-    return ""
 
 
 def counted(n: int, thing: str) -> str:
@@ -174,6 +204,8 @@ def counted(n: int, thing: str) -> str:
     return f"{n:,} {thing}" + ("" if n == 1 else "s")
 
 
-def signed(amount: float) -> str:
-    """+0.25 or −0.25, to three digits."""
+def signed(amount: float, scale: float = 0.0) -> str:
+    """+0.25 or −0.25, to three digits; in words where that is nothing on a scale."""
+    if abs(amount) < _HARDLY * scale:
+        return "almost nothing"
     return f"{amount:+.3g}".replace("-", "−")

@@ -90,9 +90,10 @@ class Further:
         }
 
 
-def _band(curves: Vector) -> dict[str, list[float]]:
-    """Curves (seeds, episodes)."""
-    curves = np.nan_to_num(curves, posinf=1e300)
-    mean = curves.mean(axis=0)
-    spread = _Z * curves.std(axis=0, ddof=1) / np.sqrt(len(curves)) if len(curves) > 1 else np.zeros_like(mean)
-    return {"mean": mean.tolist(), "low": (mean - spread).tolist(), "high": (mean + spread).tolist()}
+def _band(curves: Vector) -> dict[str, list[float | None]]:
+    """Of curves (seeds, episodes); None where the values of some seed exploded."""
+    with np.errstate(invalid="ignore"):
+        mean, n = curves.mean(axis=0), len(curves)
+        spread = _Z * curves.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros_like(mean)
+    lines = {"mean": mean, "low": mean - spread, "high": mean + spread}
+    return {name: [float(y) if np.isfinite(y) else None for y in line] for name, line in lines.items()}

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backcast import exact
-from backcast.arrays import Vector
+from backcast.arrays import Indices, Vector
 from backcast.errors import InputError
 from backcast.interaction import EPSILON
 from backcast.lab.credit import successors
@@ -16,6 +16,7 @@ from backcast.models.both import BothModels
 from backcast.models.forward import ExtendedForward, ForwardModel
 from backcast.models.learned import LearnedBackward, learned
 from backcast.models.rows import predict
+from backcast.models.truth import extended_rows
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.replay import Memory, PrioritizedMemory
 
@@ -49,14 +50,19 @@ def _true_successors(scene: Scene, s: int, a: int) -> list[tuple[int, float]]:
 
 def _beliefs(scene: Scene, walker: Walker, s: int) -> dict[str, Any]:
     model, n_states, n_actions = walker.now.parts.model, scene.world.n_states, scene.world.n_actions
-    follow = [{"action": a, "to": successors(model, s, a, n_states, n_actions)[:MOST]} for a in range(n_actions)]
+    ends, far = bool(scene.world.mdp.terminal[s]), walker.agent.looks_far
     led, left = believed_predecessors(model, s, n_states, n_actions)
     truth, about = true_predecessors(scene, walker, s)
     return {
         "values": [_number(q) for q in walker.action_values[s]],
-        "successors": follow if looks_ahead(model) else None,
+        "successors": [
+            {"action": a, "to": [] if ends else successors(model, s, a, n_states)[:MOST]} for a in range(n_actions)
+        ]
+        if looks_ahead(model) and not far  # over several steps they are no neighbours of what is true over one
+        else None,
         "predecessors": led,
         "other": left,
+        "unseen": n_states * n_actions - len(led or ()),
         "true_predecessors": truth,
         "about": about,
     }
@@ -79,8 +85,7 @@ def believed_predecessors(
         model = model.backward
     if isinstance(model, TwoWayModel):
         pairs, probability, _ = predict(model.led_here, s)
-        found = zip(*np.divmod(pairs, n_actions), probability, strict=True)
-        return _sorted((int(before), int(a), float(p)) for before, a, p in found), 0.0
+        return _pairs(pairs, probability, n_actions), 0.0
     asked = learned(model, n_states, n_actions)
     if not isinstance(asked, LearnedBackward):
         return None, 0.0
@@ -89,34 +94,56 @@ def believed_predecessors(
 
 
 def true_predecessors(scene: Scene, walker: Walker, s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
-    """(s̃, ã, P←(s̃, ã | s)) under the policy that is evaluated, or that the agent follows now; else why there are none.
+    """(s̃, ã, P←(s̃, ã | s)) of what the agent's model is to learn, and under which policy; else why there are none.
 
-    P←(s̃, ã | s) = d(s̃) π(ã | s̃) P(s | s̃, ã) / d(s), with the stationary distribution d of the recurrent chain. What
-    is missing to 1 are new episodes, that begin in s.
+    P←(s̃, ã | s) = d(s̃) π(ã | s̃) P(s | s̃, ã) / d(s), with the stationary distribution d of the recurrent chain. A model
+    that learns from steps is not told of new episodes: they are left out, as if none began in s. A true model knows
+    them, and what is missing to 1 is theirs.
     """
-    mdp = scene.world.mdp
-    policy = scene.world.policy if scene.world.is_prediction else _epsilon_greedy(walker)
+    world, agent = scene.world, walker.agent
+    if agent.looks_far:
+        return _true_over_steps(scene, agent.span, s)
+    policy, about = _followed(scene, walker)
     try:
-        d = exact.stationary(mdp, policy)
+        d = scene.visits if world.is_prediction else exact.stationary(world.mdp, policy)
     except InputError as error:
         return None, str(error)
     if d[s] <= 0:
         return None, "never visited under this policy: nothing leads here"
-    choices = np.ones((scene.world.n_states, 1)) if scene.world.n_actions == 1 else policy
-    lives = np.where(mdp.terminal, 0.0, d)[:, None] * choices
-    into = scene.world.rows.tocsc()[:, [s]].toarray().ravel()
-    joint = lives.ravel() * into / d[s]
+    choices = np.ones((world.n_states, 1)) if world.n_actions == 1 else policy
+    came_from = (np.where(world.mdp.terminal, 0.0, d)[:, None] * choices).ravel()
+    joint = came_from * world.rows.tocsc()[:, [s]].toarray().ravel() / d[s]
+    joint /= 1.0 if agent.knows_the_truth or not joint.any() else joint.sum()
     pairs = np.flatnonzero(joint > 0)
-    found = zip(*np.divmod(pairs, scene.world.n_actions), joint[pairs], strict=True)
-    about = "" if scene.world.is_prediction else "under the ε-greedy policy of this moment"
-    return _sorted((int(before), int(a), float(p)) for before, a, p in found), about
+    return _pairs(pairs, joint[pairs], world.n_actions), about
 
 
-def _epsilon_greedy(walker: Walker) -> Vector:
-    """(S, A): the probabilities with which the agent acts now."""
-    q, epsilon = walker.action_values, walker.rates[EPSILON]
+def _true_over_steps(scene: Scene, span: tuple[str, Any], s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
+    if not scene.world.is_prediction:
+        return None, "over several steps it is not computed in control, where policies change"
+    states, probability, _ = predict(extended_rows(scene.world, span, False), s)
+    return _pairs(states, probability, 1), "over the steps that the model looks back"
+
+
+def _followed(scene: Scene, walker: Walker) -> tuple[Any, str]:
+    """The policy that the agent's model is about, and what it is called."""
+    if scene.world.is_prediction:
+        return scene.world.policy, ""
+    if walker.agent.get("importance"):
+        return _epsilon_greedy(walker, 0.0), "under the greedy policy of this moment"
+    return _epsilon_greedy(walker, walker.rates[EPSILON]), "under the ε-greedy policy of this moment"
+
+
+def _epsilon_greedy(walker: Walker, epsilon: float) -> Vector:
+    """(S, A): the probabilities with which the agent acts now, if ε is this."""
+    q = walker.action_values
     best = q == q.max(axis=1, keepdims=True)
     return epsilon / q.shape[1] + (1 - epsilon) * best / best.sum(axis=1, keepdims=True)
+
+
+def _pairs(pairs: Indices, probability: Vector, n_actions: int) -> list[tuple[int, int, float]]:
+    states, actions = np.divmod(pairs, n_actions)
+    return _sorted(zip(states.tolist(), actions.tolist(), probability.tolist(), strict=True))
 
 
 def _sorted(entries: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from backcast.errors import InputError
 from backcast.lab.credit import Credit
 from backcast.lab.scene import Scene
 from backcast.lab.walker import Position, Walker
@@ -17,8 +18,9 @@ from backcast.lab.walker import Position, Walker
 _KEPT_BYTES = 32_000_000
 _MOST_KEPT = 64
 _FIRST_INTERVAL = 256  # ticks between positions that are kept; it doubles whenever there are too many
-_CHUNK, _LONGEST_CHUNK = 64, 4096  # steps between looks at the clock
-_NEVER = 2**62
+_LOOK = 0.004  # seconds between looks at the clock, about
+_LARGEST_POSITION = 16_000_000  # bytes of one agent
+NEVER = 2**62
 _NOTHING = (Credit(words="Nothing has happened yet."),) * 2
 
 
@@ -58,6 +60,7 @@ class Lockstep:
 
     Attributes:
         scene: where they are.
+        stop: to be raised when nobody wants them any more: they then go nowhere.
         walkers: left and right.
         at: ticks so far.
         step: ticks of this episode so far.
@@ -68,7 +71,9 @@ class Lockstep:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self.walkers = tuple(Walker(scene, agent) for agent in scene.agents)
+        self.stop = np.zeros(1, dtype=np.uint8)
+        self.walkers = tuple(Walker(scene, agent, self.stop) for agent in scene.agents)
+        self._refuse_large()
         self.curves = (Curves(), Curves())
         self.credits = _NOTHING
         self.at = self.step = self.furthest = 0
@@ -103,52 +108,63 @@ class Lockstep:
 
     def play(self, ticks: int, seconds: float) -> None:
         """So many ticks, or as many as there is time for; the last one is watched."""
-        self._run(self.at + ticks - 1, self.scene.episodes, seconds)
+        self._run(self.at + ticks - 1, NEVER, seconds)
         self.tick()
 
-    def seek(self, at: int, seconds: float) -> bool:
-        """Go to a moment, past or future, and watch its tick; False if there was no time: ask again."""
+    def way_to(self, at: int, episode: int = NEVER) -> Callable[[float], bool]:
+        """The way to a moment, past or future, or to the end of an episode, whatever is first.
+
+        It is to be called with seconds to spend until it says True; the last tick is watched. Where the run ends is not
+        known before it did: then its last tick is walked twice, and watched the second time.
+        """
+        there: list[int] = []
+
+        def go_on(seconds: float) -> bool:
+            if not there:
+                if not self._run(at - 1, episode, seconds):
+                    return False
+                ahead = at == self.at + 1 and not self.finished and not (self.between and self.episode >= episode)
+                there.append(at if at <= self.at or ahead else self.at)
+            return self._seek(there[0], seconds)
+
+        return go_on
+
+    def start_again(self) -> None:
+        """As if nothing had happened."""
+        self._restore(self._kept[0])
+        self._kept, self._interval, self.furthest = self._kept[:1], _FIRST_INTERVAL, 0
+        self.curves = (Curves(), Curves())
+
+    def _seek(self, at: int, seconds: float) -> bool:
+        """Go to a moment that is not beyond the end, and watch its tick; False if there was no time: ask again."""
         if at < self.at or (at == self.at and self._watched != at):
             self._restore(max(kept for kept in self._kept if kept.at < max(at, 1)))
         if at > self.at:
-            if not self._run(at - 1, self.scene.episodes, seconds):
+            if not self._run(at - 1, NEVER, seconds):
                 return False
             self.tick()
         return True
 
-    def way_to_end(self, episode: int) -> Callable[[float], bool]:
-        """To the end of an episode: to be called with seconds to spend, until it says True.
-
-        When it ends is not known before it did, so that its last tick is walked twice: the second time it is watched.
-        """
-        end: list[int] = []
-
-        def go_on(seconds: float) -> bool:
-            if not end:
-                if not self._run(_NEVER, episode, seconds):
-                    return False
-                end.append(self.at)
-            return self.seek(end[0], seconds)
-
-        return go_on
-
     def _run(self, at: int, episode: int, seconds: float) -> bool:
         """Walk, compiled, to a moment or to the end of an episode; False if there was no time for it."""
-        deadline, chunk = time.monotonic() + seconds, _CHUNK
+        now = time.monotonic()
+        deadline, chunk = now + seconds, 1
         while self.at < at and not self.finished and not (self.between and self.episode >= episode):
-            before = self.step
+            before = 0 if self.between else self.step
             if self.between:
-                before = 0
                 for walker in self.walkers:
                     walker.begin_episode()
             goal = before + min(chunk, at - self.at)
             for walker in self.walkers:
                 walker.walk_to(goal)
+            if self.stop[0]:
+                return False
             taken = max(walker.now.place.steps for walker in self.walkers)
             step = max(1, taken) if self.between else goal
             self._arrive(step, self.at + step - before)
-            chunk = min(2 * chunk, _LONGEST_CHUNK)
-            if time.monotonic() > deadline:
+            then, now = now, time.monotonic()
+            chunk = max(1, min(4 * chunk, int(chunk * _LOOK / max(now - then, 1e-9))))
+            if now > deadline:
                 return self.at >= at
         return True
 
@@ -162,6 +178,14 @@ class Lockstep:
         if at - self._kept[-1].at >= self._interval:
             self._kept.append(self._save())
             self._forget_some()
+
+    def _refuse_large(self) -> None:
+        for side, walker in zip(("left", "right"), self.walkers, strict=True):
+            if walker.now.n_bytes > _LARGEST_POSITION:
+                raise InputError(
+                    f"{side}: {walker.agent.name!r} takes {walker.now.n_bytes / 1e6:.0f} MB in this world; in the lab"
+                    f" at most {_LARGEST_POSITION / 1e6:.0f}: take a smaller world, or a model of one step"
+                )
 
     def _save(self) -> Kept:
         left, right = (walker.save() for walker in self.walkers)

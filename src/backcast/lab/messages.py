@@ -4,7 +4,7 @@ import inspect
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from backcast import __version__
 from backcast.agents import agent
@@ -20,7 +20,13 @@ _LATEST = 2**53  # the largest whole number of a page
 _At = Annotated[int, Field(ge=0, lt=_LATEST)]
 
 
-class Open(Strict):
+class _Message(Strict):
+    """Fields are what they are: no number is made from a text."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class Open(_Message):
     """Make a scene, and show a moment of it."""
 
     do: Literal["open"]
@@ -28,41 +34,41 @@ class Open(Strict):
     at: _At = 0
 
 
-class Play(Strict):
+class Play(_Message):
     """Go on by itself, so many ticks per second."""
 
     do: Literal["play"]
     speed: float = Field(ge=SLOWEST, le=FASTEST)
 
 
-class Go(Strict):
+class Go(_Message):
     """Stop; go one tick, to the end of an episode, or to the end of the run."""
 
     do: Literal["pause", "step", "episode", "end"]
 
 
-class Seek(Strict):
+class Seek(_Message):
     """Go to a moment."""
 
     do: Literal["seek"]
     at: _At
 
 
-class Drawn(Strict):
+class Drawn(_Message):
     """A frame was drawn; the next one may come."""
 
     do: Literal["drawn"]
     frame: _At
 
 
-class Ask(Strict):
+class Ask(_Message):
     """Tell about a state."""
 
     do: Literal["ask"]
     state: _At
 
 
-class More(Strict):
+class More(_Message):
     """Run further seeds in the background, or stop it."""
 
     do: Literal["further"]

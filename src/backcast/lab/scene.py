@@ -10,7 +10,7 @@ from backcast.agents import Agent
 from backcast.arrays import Mask, Vector
 from backcast.errors import InputError
 from backcast.kinds import Setup
-from backcast.lab.config import CONNECTIONS, LabConfig
+from backcast.lab.config import CONNECTIONS, CORRECTIONS, LabConfig
 from backcast.lab.layout import layout_of
 from backcast.loop import Parts
 from backcast.report.style import colour
@@ -56,6 +56,11 @@ class Scene:
         return self.world.truth if self.world.is_prediction else exact.optimal(self.world.mdp).v
 
     @cached_property
+    def visits(self) -> Vector:
+        """How often each state is visited under the policy of a prediction world, (S,)."""
+        return exact.stationary(self.world.mdp, self.world.policy)
+
+    @cached_property
     def judged(self) -> Mask:
         """States whose error counts: those that do not end an episode and, in control, can be reached."""
         inner = ~self.world.mdp.terminal
@@ -94,9 +99,9 @@ class Scene:
             "python": as_python(given),
             "toml": as_toml(given),
             "metric": "rmsve_inner" if self.world.is_prediction else "steps",
-            "error": "v(s) against the exact values"
+            "error": "v(s) against the exact values, all states alike"
             if self.world.is_prediction
-            else "max q(s, a) against the optimal values",
+            else "max q(s, a) against the optimal values, all reachable states alike",
         }
 
 
@@ -109,10 +114,19 @@ def _named(field: str, build: Any) -> Any:
 
 
 def _refuse_large(side: str, agent: Agent, world: World) -> None:
-    connects = agent.looks_far or agent.kind == "expected-trace"
-    connections = world.n_states * world.n_states * world.n_actions
-    if connects and connections > CONNECTIONS:
+    """Refuse models that connect everything with everything, and planning that branches too often."""
+    pairs = world.n_states * world.n_actions
+    rows = pairs if agent.kind == "expected-trace" else world.n_states
+    if (agent.looks_far or agent.kind == "expected-trace") and rows * pairs > CONNECTIONS:
         raise InputError(
-            f"{side}: {agent.name!r} may connect every state with every other, {connections:,} times in this world;"
+            f"{side}: {agent.name!r} may connect every state with every other, {rows * pairs:,} times in this world;"
             f" in the lab at most {CONNECTIONS:,}: take a smaller world, or a model of one step"
+        )
+    if agent.get("sample") is not None:
+        return
+    corrections = min(agent.get("top", pairs), int(world.fan_in.max())) ** agent.get("depth", 1)
+    if corrections > CORRECTIONS:
+        raise InputError(
+            f"{side}: {agent.name!r} may correct {corrections:,} states after one step of this world; in the lab at"
+            f" most {CORRECTIONS:,}: take a smaller depth, or give top or sample"
         )

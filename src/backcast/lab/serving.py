@@ -47,7 +47,7 @@ def serve(
         open_browser: Open the page in a browser, where there is one; not with a token, which would be seen in the list
             of processes.
         token: Ask for this token; None is BACKCAST_LAB_TOKEN of the environment, or a new one where one is needed.
-        allow_hosts: Further names by which browsers may call this lab, such as that of a proxy.
+        allow_hosts: Further names by which browsers may call this lab, such as that of a proxy; a token is asked for.
     """
     from backcast.lab.session import Session
 
@@ -55,7 +55,7 @@ def serve(
     with listen(host, port) as listening:
         address, bound = listening.getsockname()[:2]
         reach = ipaddress.ip_address(address)
-        token = token_for(reach.is_loopback, token)
+        token = token_for(reach.is_loopback and not allow_hosts, token)
         names = [socket.gethostname(), socket.getfqdn()] if reach.is_unspecified else [host]
         admission = Admission(hosts_of(names, allow_hosts, bound), token, f"backcast-lab-{bound}")
         lab = Lab(LabSettings(admission), Session)

@@ -1,7 +1,7 @@
 """A session: one page, its two agents, and the frames it is sent.
 
 Messages only say what is wanted; one task does it, in short slices of compiled work beside the event loop, so that the
-latest wish counts and no page keeps the others waiting. A frame is sent when the page has drawn the one before: what
+latest wish counts and pages take turns. A frame is sent when the page has drawn the one before: what
 happens meanwhile is never queued.
 """
 
@@ -20,7 +20,7 @@ from backcast.lab.config import read_config
 from backcast.lab.frames import encode
 from backcast.lab.further import Further
 from backcast.lab.inspection import answer
-from backcast.lab.lockstep import Lockstep
+from backcast.lab.lockstep import NEVER, Lockstep
 from backcast.lab.messages import Ask, Drawn, Go, Message, More, Open, Play, Seek, error_message, hello, read_message
 from backcast.lab.scene import Scene
 
@@ -30,6 +30,7 @@ _PATIENCE = 0.3  # seconds of silence before a page is told that work is under w
 _ASLEEP = 10.0  # seconds after which a page that draws nothing is taken to be asleep
 _WARMING = 2.0  # seconds of the first episode that are walked to compile what is needed
 _threads = ThreadPoolExecutor(4, thread_name_prefix="backcast-lab")
+_openers = ThreadPoolExecutor(2, thread_name_prefix="backcast-lab-open")  # long work: it must not hold up the short
 
 
 class Session:
@@ -49,9 +50,11 @@ class Session:
         self._lockstep: Lockstep | None = None
         self._further: Further | None = None
         self._opening: Open | None = None  # a scene that is wanted
+        self._preparing = False  # whether one is being made
         self._wanted: Go | Seek | None = None  # a moment that is wanted
         self._goal: Callable[[float], bool] | None = None  # the way there: to be called until it says that it is done
         self._asked: int | None = None  # a state that is asked about
+        self._report: dict[str, Any] | None = None  # of further seeds, not told yet
         self._speed, self._playing, self._clock = 10.0, False, 0.0
         self._number, self._sent_at, self._drawn, self._changed, self._known = 0, 0.0, True, False, 0
 
@@ -75,6 +78,8 @@ class Session:
         """Stop all work."""
         if self._further is not None:
             self._further.stop()
+        if self._lockstep is not None:
+            self._lockstep.stop[0] = 1
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -86,7 +91,7 @@ class Session:
             self._drawn = self._drawn or message.frame == self._number
         elif isinstance(message, Open):
             self._opening, self._wanted, self._goal, self._playing = message, None, None, False
-        elif self._opening is None and self._lockstep is None:
+        elif self._opening is None and self._lockstep is None and not self._preparing:
             raise InputError(f"{message.do}: there is no scene yet; open one first")
         elif isinstance(message, Play):
             self._playing, self._speed, self._clock = True, message.speed, time.monotonic()
@@ -100,18 +105,19 @@ class Session:
     def _want_further(self, on: bool) -> None:
         if self._further is not None:
             self._further.stop()
-            self._further = None
+            self._further = self._report = None
         if on and self._lockstep is not None:
             loop = asyncio.get_running_loop()
             self._further = further = Further(
-                self._lockstep.scene, lambda report: loop.call_soon_threadsafe(self._tell_soon, further, report)
+                self._lockstep.scene, lambda report: loop.call_soon_threadsafe(self._take_report, further, report)
             )
             further.start()
 
-    def _tell_soon(self, further: Further, report: dict[str, Any]) -> None:
-        """Tell of further seeds, unless they are no longer wanted."""
+    def _take_report(self, further: Further, report: dict[str, Any]) -> None:
+        """Note what further seeds found, unless they are no longer wanted; only the last report is of interest."""
         if further is self._further:
-            self._reports = asyncio.create_task(self._tell(report))
+            self._report = report
+            self._wake.set()
 
     async def _work(self) -> None:
         try:
@@ -132,21 +138,25 @@ class Session:
                     await self._wake.wait()
 
     async def _open(self, wanted: Open) -> None:
-        """Make a scene; if it cannot be made, the one before stays."""
-        self._opening = None
+        """Make a scene; if it cannot be made, or another is wanted meanwhile, the one before stays."""
+        self._opening, self._preparing = None, True
         try:
-            self._lockstep = await self._patiently(partial(_prepare, wanted.config), {"about": "compiling"})
+            lockstep, scene = await self._patiently(partial(_prepare, wanted.config), {"about": "compiling"})
         except InputError as error:
             await self._send_text(error_message(str(error), "open"))
             self._changed = True
             return
+        finally:
+            self._preparing = False
         if self._opening is not None:
             return
         self._want_further(False)
-        self._known, self._changed, self._asked = 0, True, None
+        if self._lockstep is not None:
+            self._lockstep.stop[0] = 1
+        self._lockstep, self._known, self._changed, self._asked = lockstep, 0, True, None
         self._clock = time.monotonic()
-        await self._tell(self._lockstep.scene.describe())
-        self._goal = partial(self._lockstep.seek, wanted.at)
+        await self._send_text(scene)
+        self._goal = lockstep.way_to(wanted.at)
 
     async def _go_on(self, lockstep: Lockstep) -> None:
         """A slice of what is wanted, then a frame if the page is ready for one."""
@@ -156,10 +166,13 @@ class Session:
             await self._reach(lockstep, self._goal)
         elif self._playing and not self._asleep:
             await self._play(lockstep)
-        if self._asked is not None:
-            await self._answer(lockstep, self._asked)
         if self._changed and self._drawn and self._goal is None and time.monotonic() - self._sent_at >= _FRAME:
             await self._send_frame(lockstep)
+        if self._asked is not None:
+            await self._answer(lockstep, self._asked)
+        if self._report is not None:
+            report, self._report = self._report, None
+            await self._send_text(await _beside(partial(json.dumps, report, allow_nan=False)))
 
     async def _reach(self, lockstep: Lockstep, goal: Callable[[float], bool]) -> None:
         """Some of the way to a moment that is wanted."""
@@ -217,7 +230,7 @@ class Session:
 
     async def _patiently(self, work: Callable[[], Any], told: dict[str, Any]) -> Any:
         """The result of long work; if it takes long, the page is told."""
-        done = asyncio.ensure_future(_beside(work))
+        done = asyncio.ensure_future(_beside(work, _openers))
         await asyncio.wait([done], timeout=_PATIENCE)
         if not done.done():
             await self._tell({"is": "busy", **told})
@@ -227,28 +240,29 @@ class Session:
         await self._send_text(json.dumps(message, allow_nan=False))
 
 
-async def _beside(work: Callable[[], Any]) -> Any:
+async def _beside(work: Callable[[], Any], threads: ThreadPoolExecutor = _threads) -> Any:
     """Work in a thread, beside the event loop."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, work)
+    return await asyncio.get_running_loop().run_in_executor(threads, work)
 
 
-def _prepare(config: dict[str, Any]) -> Lockstep:
-    """The agents of a scene, ready to go: all they need was compiled by others, who took the first steps."""
+def _prepare(config: dict[str, Any]) -> tuple[Lockstep, str]:
+    """The agents of a scene, ready to go, and what the page is told; some first steps compile all that is needed."""
     scene = Scene(read_config(config))
-    ahead = Lockstep(scene)
-    ahead.tick()
-    ahead.way_to_end(0)(_WARMING)
-    return Lockstep(scene)
+    lockstep = Lockstep(scene)
+    lockstep.tick()
+    lockstep.way_to(NEVER, 0)(_WARMING)
+    lockstep.start_again()
+    return lockstep, json.dumps(scene.describe(), allow_nan=False)
 
 
 def _goal(lockstep: Lockstep, message: Go | Seek) -> Callable[[float], bool]:
     """The way to a moment."""
     if isinstance(message, Seek):
-        return partial(lockstep.seek, message.at)
+        return lockstep.way_to(message.at)
     if message.do == "step":
-        return partial(lockstep.seek, lockstep.at + 1)
+        return lockstep.way_to(lockstep.at + 1)
     if message.do == "episode":
-        return lockstep.way_to_end(lockstep.episode + (1 if lockstep.between else 0))
+        return lockstep.way_to(NEVER, lockstep.episode + (1 if lockstep.between else 0))
     if message.do == "end":
-        return lockstep.way_to_end(lockstep.scene.episodes - 1)
+        return lockstep.way_to(NEVER)
     return lambda seconds: True

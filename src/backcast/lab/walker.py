@@ -4,18 +4,21 @@ It computes exactly what `backcast.run` computes with the same seed, by the same
 """
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backcast.agents import Agent
 from backcast.arrays import Vector
-from backcast.interaction import EPSILON, Step
+from backcast.interaction import ALPHA_PLAN, EPSILON, Step
 from backcast.lab.credit import Change, Credit, How, counted, credit_of
 from backcast.lab.scene import Scene
 from backcast.loop import PLANNING, Parts, Place, begin, exploded, finish, learn_from, plan_after, walk
+from backcast.models import Rows
 from backcast.planners import BackwardPlanner, BothPlanners, ForwardPlanner, NoPlanner
 from backcast.planners.witness import way, witnessed
 from backcast.policies import act
@@ -23,7 +26,6 @@ from backcast.randomness import Stream, streams, uniform
 from backcast.values import as_array
 
 TRAIL = 200  # states of an episode that are shown
-_NEVER = np.zeros(1, dtype=np.uint8)
 
 
 @dataclass
@@ -46,15 +48,15 @@ class Position:
 
     @property
     def n_bytes(self) -> int:
-        """The memory that it takes."""
-        return sum(array.nbytes for array in _arrays(self.parts))
+        """The memory that a copy takes."""
+        return sum(array.nbytes for array in _arrays(self.parts, constant=False))
 
 
 class Walker:
-    """An agent in a scene."""
+    """An agent in a scene; whoever raises `stop` ends its compiled walking, for ever."""
 
-    def __init__(self, scene: Scene, agent: Agent) -> None:
-        self.scene, self.agent = scene, agent
+    def __init__(self, scene: Scene, agent: Agent, stop: NDArray[np.uint8]) -> None:
+        self.scene, self.agent, self.stop = scene, agent, stop
         self.table, self.schedule = scene.world.steps_table, agent.rates(scene.episodes)
         parts = scene.parts_of(agent)
         largest = float(np.abs(scene.truth).max()) if scene.world.is_prediction else 0.0
@@ -90,17 +92,18 @@ class Walker:
 
     def save(self) -> Position:
         """A copy of where it is."""
-        return copy.deepcopy(self.now)
+        return _copied(self.now)
 
     def restore(self, position: Position) -> None:
         """Be where it was."""
-        self.now = copy.deepcopy(position)
+        self.now = _copied(position)
 
     def begin_episode(self) -> None:
         """Draw a start and begin there."""
         now = self.now
         now.episode += 1
         if self.lost:
+            now.place = now.place._replace(steps=0)
             return
         s = int(self.table.draw_start(uniform(now.world_stream)))
         ends = bool(self.table.terminal[s])
@@ -118,47 +121,43 @@ class Walker:
         now = self.now
         most = min(steps, self.scene.limit)
         arguments = self.table, now.parts, self.rates, now.world_stream, now.agent_stream
-        now.place = Place(*walk(*arguments, now.place, most, _NEVER))
+        now.place = Place(*walk(*arguments, now.place, most, self.stop))
         self._conclude()
 
     def tick(self, begins: bool) -> Credit:
         """Take one step, after the beginning of an episode if it `begins`, and look at what it changed."""
         changes = list(self._watched(begins))
         if not changes:
-            arrived = f"Arrived after {counted(self.now.place.steps, 'step')}; it waits."
-            return Credit(words="Its values exploded; it stands still." if self.lost else arrived)
+            over = f"Its episode was over after {counted(self.now.place.steps, 'step')}; it waits."
+            return Credit(words="Its values exploded; it stands still." if self.lost else over)
         return credit_of(changes, self.scene.name_of)
 
     def _watched(self, begins: bool) -> Iterator[Change]:
         before = self.action_values
         if begins:
             self.begin_episode()
-            planner = self.now.parts.planner.observed
-            if isinstance(planner, BackwardPlanner) and planner.current and planner.far:
-                before = yield from self._change("backward", (self.now.place.s,), before)
-            elif isinstance(planner, ForwardPlanner) and planner.current and planner.pure:
-                before = yield from self._change("forward", (self.now.place.s,), before)
+            before = yield from self._change(*_first_aim(self.now.parts.planner.observed, self.now.place.s), before)
         if self.over:
             return
         step = self._step()
-        before = yield from self._change("learning", (step.s,), before)
-        for parts in _one_by_one(self.now.parts):
-            plan_after(parts, self.rates, step)
-            how, origins = _aim(parts.planner, step)
-            if how is not None:
-                before = yield from self._change(how, origins, before, parts.model)
+        before = yield from self._change("learning", None, before)
+        for how, origin, parts, plan in _plans(self.now.parts, self.rates, step):
+            plan()
+            before = yield from self._change(how, origin, before, parts.model)
         if exploded(self.now.parts.values, step.s, step.a, self.now.place.largest):
             self.now.place = self.now.place._replace(ends=True, lost=True)
         planned = self.now.parts.updates[PLANNING]
         self._conclude()
         if self.over:
             how = "elsewhere" if self.now.parts.updates[PLANNING] > planned else "learning"
-            yield from self._change(how, (), before)
+            yield from self._change(how, None, before)
 
-    def _change(self, how: How, origins: tuple[int, ...], before: Vector, model: Any = None) -> Any:
-        """Yield what has changed; the values after it."""
+    def _change(self, how: How | None, origin: int | None, before: Vector, model: Any = None) -> Any:
+        """Yield what has changed, if anything was done; the values after it."""
         after = self.action_values
-        yield Change(how, origins, before, after, self.now.parts.model if model is None else model)
+        model = self.now.parts.model if model is None else model
+        if how is not None:
+            yield Change(how, origin, before, after, model, self.rates[ALPHA_PLAN], self.now.parts.discount)
         return after
 
     def _step(self) -> Step:
@@ -181,36 +180,68 @@ class Walker:
             finish(self.now.parts, self.rates, place.s, place.ends)
 
 
-def _one_by_one(parts: Parts) -> Iterator[Parts]:
-    """The same agent without its witness; one that plans in both directions as two, that plan one after the other."""
+Plan = tuple[How | None, int | None, Parts, Callable[[], None]]
+
+
+def _plans(parts: Parts, rates: Vector, step: Step) -> Iterator[Plan]:
+    """What an agent's planner does after a step, one state that is planned from after the other, without its witness.
+
+    How, from which state, by which agent (one that plans in both directions is two), and what is to be called.
+    """
     planner = parts.planner.observed
-    if not isinstance(planner, BothPlanners):
-        yield parts._replace(planner=planner)
-        return
-    for model, direction in zip(parts.model, planner, strict=True):
-        yield parts._replace(model=model, planner=direction)
+    one_by_one = [(parts.model, planner)]
+    if isinstance(planner, BothPlanners):
+        one_by_one = list(zip(parts.model, planner, strict=True))
+    for model, direction in one_by_one:
+        alone = parts._replace(model=model, planner=direction)
+        if isinstance(direction, BackwardPlanner) and not direction.current and direction.pure and step.ends:
+            before_it = step._replace(ends=False)
+            yield *_aim(direction, before_it), alone, partial(plan_after, alone, rates, before_it)
+            yield "backward", step.s2, alone, partial(_plan_from_the_end, alone, rates, step.s2)
+        else:
+            yield *_aim(direction, step), alone, partial(plan_after, alone, rates, step)
 
 
-def _aim(planner: Any, step: Step) -> tuple[How | None, tuple[int, ...]]:
-    """How a planner plans after a step, and from which states; None if it does not."""
+def _plan_from_the_end(parts: Parts, rates: Vector, s: int) -> None:
+    """What pure planning from s does once more when an episode is over; see `BackwardPlanner`."""
+    corrected = parts.planner.how.correct(parts.model, parts.values, s, 0.0, parts.discount, rates[ALPHA_PLAN])
+    parts.updates[PLANNING] += corrected
+
+
+def _first_aim(planner: Any, s: int) -> tuple[How | None, int | None]:
+    """How a planner plans when an episode begins in s, and from where; None if it does not."""
+    if isinstance(planner, BackwardPlanner) and planner.current and planner.far:
+        return "backward", s
+    if isinstance(planner, ForwardPlanner) and planner.current and planner.pure:
+        return "forward", s
+    return None, None
+
+
+def _aim(planner: Any, step: Step) -> tuple[How | None, int | None]:
+    """How a planner plans after a step, and from which state; None if it does not."""
     if isinstance(planner, NoPlanner):
-        return None, ()
+        return None, None
     if isinstance(planner, ForwardPlanner):
-        if planner.current and step.ends:
-            return None, ()
-        return "forward", (step.s2 if planner.current else step.s,)
+        skips = planner.current and step.ends
+        return (None, None) if skips else ("forward", step.s2 if planner.current else step.s)
     if isinstance(planner, BackwardPlanner):
-        if planner.current:
-            return "backward", (step.s2,)
-        here = (step.s,) if planner.far or not step.first else ()
-        origins = here + ((step.s2,) if step.ends and planner.pure else ())
-        return ("backward" if origins else None), origins
-    return "elsewhere", ()
+        skips = not planner.current and step.first and not planner.far
+        return (None, None) if skips else ("backward", step.s2 if planner.current else step.s)
+    return "elsewhere", None
 
 
-def _arrays(part: Any) -> Iterator[Any]:
+def _copied(position: Position) -> Position:
+    """A copy that shares what nobody writes to."""
+    return copy.deepcopy(position, {id(array): array for array in _arrays(position.parts, constant=True)})
+
+
+def _arrays(part: Any, constant: bool) -> Iterator[Any]:
+    """The arrays of a part that never change, those of true rows, or all the others."""
     if isinstance(part, np.ndarray):
-        yield part
+        if not constant:
+            yield part
+    elif isinstance(part, Rows) and part.width == 0:
+        yield from part[:-1] if constant else ()
     elif isinstance(part, tuple):
         for each in part:
-            yield from _arrays(each)
+            yield from _arrays(each, constant)
