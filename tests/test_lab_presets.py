@@ -14,7 +14,9 @@ import pytest
 
 import backcast as bc
 from backcast.lab.config import read_config
+from backcast.lab.lockstep import Lockstep
 from backcast.lab.presets import PRESETS
+from backcast.lab.scene import Scene
 from backcast.lab.snippets import as_python, as_toml
 from backcast.studies.spec import AgentSpec, check_study
 from backcast.studies.statistics import paired_difference
@@ -87,7 +89,16 @@ def test_it_can_be_watched_within_a_minute(preset):
     config = read_config(preset.config)
     pair = [runs_of(preset.config, side, (config.seed,)).steps[0] for side in ("left", "right")]
     ticks = np.maximum(*pair).sum()
-    assert 20 <= (ticks - preset.at) / preset.speed <= 60
+    a_moment = preset.name == "frame-of-reference"  # of which the first arrival is to be seen
+    assert a_moment or 20 <= (ticks - preset.at) / preset.speed <= 60
+
+
+def test_boards_differ_soon_after_a_panel_is_opened():
+    for preset in PRESETS:
+        pair = Lockstep(Scene(read_config(preset.config)))
+        assert pair.way_to(preset.at)(60.0)
+        pair.way_to(preset.at + int(3 * preset.speed))(60.0)
+        assert np.abs(pair.walkers[0].action_values - pair.walkers[1].action_values).max() > 0.01, preset.name
 
 
 def test_forward_planning_is_ahead_in_broadcasting_after_ten_or_fifteen_episodes():
@@ -116,7 +127,7 @@ def test_the_first_arrival_is_passed_on_from_s_and_not_from_the_state_reached():
         changed.append(np.count_nonzero(first.values))
     assert changed[0] == 1
     assert changed[1] > 1
-    assert PRESETS[2].at == 270
+    assert 270 <= PRESETS[2].at < 275
 
 
 def test_forward_planning_gains_more_from_s_too():
@@ -133,7 +144,7 @@ def test_how_q_learning_does(config, steps, sign):
     assert (by.low > 0) == (sign == 1)
     assert by.excludes_zero == (sign == 1)
     assert f"{shown(runs_of(config, 'left', 100, **q)).mean():.1f}" == steps
-    assert any(f"Q-learning {steps}" in preset.measured for preset in PRESETS if preset.config is config)
+    assert any(f"Q-learning takes {steps}" in preset.measured for preset in PRESETS if preset.config is config)
 
 
 def test_with_counted_models_slipping_is_a_tie():
