@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import backcast as bc
+from backcast.lab import serving
 from backcast.lab.app import PAGE, TYPES, Lab, LabSettings, page_routes
 from backcast.lab.guard import HEADERS, Admission, Guard, with_port
 from backcast.lab.serving import LabServer, hosts_of, listen, serve, token_for
@@ -370,6 +371,12 @@ def test_the_token_opens_no_door_to_other_sites(locked):
     assert refused.value.response.status_code == 403
 
 
+def test_a_name_for_other_machines_asks_for_a_token():
+    with command("--allow-host", "lab.example.org") as (process, address):
+        assert "?token=" in address
+        assert stopped(process, signal.SIGINT)[0] == 0
+
+
 def test_a_token_is_made_where_one_is_needed_and_none_was_given(monkeypatch):
     monkeypatch.delenv("BACKCAST_LAB_TOKEN", raising=False)
     assert token_for(loopback=True) is None
@@ -474,6 +481,17 @@ def test_a_silent_session_ends():
         begun = time.monotonic()
         assert ending(opened) == (4000, "no message for 0.00166667 minutes; reload the page to go on")
         assert 0.05 < time.monotonic() - begun < 2
+
+
+def test_a_connection_that_asks_for_nothing_is_given_up(monkeypatch):
+    monkeypatch.setattr(serving, "SILENCE", 0.2)
+    with running() as port, page(port) as opened, socket.create_connection(("127.0.0.1", port), 10) as slow:
+        slow.sendall(b"GET / HT")
+        slow.settimeout(10)
+        with contextlib.suppress(ConnectionResetError):
+            assert slow.recv(1) == b""
+        assert answer(opened)["is"] == "hello"
+        assert ask(port)[0] == 200
 
 
 def test_too_many_messages_have_to_wait_and_others_do_not():

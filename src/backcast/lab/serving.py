@@ -10,8 +10,10 @@ import secrets
 import socket
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable, Collection
+from typing import Any
 
 from backcast.errors import InputError
 
@@ -27,6 +29,8 @@ except ModuleNotFoundError as missing:
     raise InputError(f"lab: {missing.name} is not installed; pip install 'backcast[lab]'") from missing
 
 PORT, TRIED = 8765, 10  # the usual port, and how many from there on are tried
+CONNECTIONS = 256  # at the same time; more are told that the lab is busy
+SILENCE = 10.0  # seconds in which a connection has to ask for something
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # goes into an address and a cookie as it is
 NAME = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?")
@@ -94,10 +98,23 @@ class LabServer(uvicorn.Server):
                 proxy_headers=False,
                 server_header=False,
                 timeout_graceful_shutdown=1,
+                limit_concurrency=CONNECTIONS,
+                h11_max_incomplete_event_size=32 * 1024,
             )
         )
         self._lab = lab
         self._ready = ready
+        self._silent: dict[Any, float] = {}  # connections that have asked for nothing yet, and since when
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second; now and then, connections on which nothing is asked for are given up."""
+        if counter % 10 == 0:
+            now, connections = time.monotonic(), self.server_state.connections
+            asking = (connection for connection in connections if getattr(connection, "cycle", connection) is None)
+            self._silent = {connection: self._silent.get(connection, now) for connection in asking}
+            for connection in [connection for connection, since in self._silent.items() if now - since > SILENCE]:
+                connection.transport.abort()
+        return await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""
