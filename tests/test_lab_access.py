@@ -97,6 +97,54 @@ def compare_small(page):
         assert np.array_equal(np.float32(values(page, side)), expected.astype(np.float32))
 
 
+def test_a_text_that_is_no_maze_is_not_used(page, lab):
+    open_lab(page, lab, world_text="S../..G")
+    page.locator("#draw-maze").click()
+    for text, words in {
+        "S.\n...\n.G": "Line 2 has 3 characters, line 1 has 2.",
+        "": "Draw at least one row.",
+        "S" * 50 + "G": "This one has 1 row and 51 columns; a maze has at most 50 of each.",
+    }.items():
+        page.locator("#editor-text").fill(text)
+        page.locator("#editor-use").click()
+        assert said(page, "#editor-error").removeprefix("⚠ ") == words
+        assert page.locator("#editor").is_visible()
+    assert config(page)["world"]["text"] == "S..\n..G"
+
+
+def test_what_was_drawn_is_taken_back_and_commands_of_the_browser_do_not_draw(page, lab):
+    open_lab(page, lab, world_text="S../..G")
+    page.locator("#draw-maze").click()
+    texts = []
+    for key in ["ArrowRight", "x", "ArrowDown", "x", "Control+x", "Alt+g", "Meta+s", *3 * ["Control+z"]]:
+        page.keyboard.press(key)
+        texts.append(page.locator("#editor-text").input_value())
+    first, second, third = "S..\n..G", "SX.\n..G", "SX.\n.XG"
+    assert texts == [first, second, second, third, third, third, third, second, first, first]
+
+
+def test_what_a_field_does_not_take_is_said_at_the_field(page, lab):
+    open_lab(page, lab, seed=SEED)
+    page.locator("#left-more").click()
+    for field, wrong, words in [
+        ("world-run-seed", "-1", "A whole number from 0 to 9,999."),
+        ("world-slip", "1.5", "A number from 0 to 1."),
+        ("left-alpha_model", "2", "A number from 0 to 1."),
+    ]:
+        page.locator(f"#{field}").fill(wrong)
+        page.locator(f"#{field}").press("Enter")
+        assert page.locator(f"#{field}").get_attribute("aria-invalid") == "true"
+        described = page.locator(f"#{field}").get_attribute("aria-describedby")
+        assert said(page, f"#{described}").removeprefix("⚠ ") == words
+        assert page.locator(f"#{field}").input_value() == wrong
+    assert config(page)["seed"] == SEED
+    page.locator("#left-alpha_model").fill("0")  # allowed is more than 0, which only the lab itself knows
+    page.locator("#left-alpha_model").press("Enter")
+    until(page, "document.getElementById('left-error').textContent.startsWith('left.alpha_model: ')")
+    assert page.locator("#left-alpha_model").input_value() == "0"
+    assert page.locator("#world-error").is_hidden()
+
+
 def test_a_maze_is_drawn_with_keys_alone(page, lab):
     open_lab(page, lab, seed=SEED, episodes=EPISODES, world_text="G../.../S..")
     tab_to(page, "draw-maze")
@@ -135,6 +183,11 @@ def test_a_state_under_the_pointer_or_in_focus_is_explained(page, lab):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     compare_explanation(page, 23, "Row 3, column 8")
+    page.keyboard.press("Escape")
+    assert said(page, "#inspector-title") == "How to read the boards"
+    page.keyboard.press("Enter")
+    until(page, "document.getElementById('inspector-title').textContent === 'Row 1, column 8'")
+    assert said(page, "#inspector").endswith("Nothing: the episode ends here.")
 
 
 def compare_explanation(page, s, title):
@@ -147,11 +200,17 @@ def compare_explanation(page, s, title):
     back = {(name_of(before), a): p for before, a, p in backward.models[0].predict(s)}
     joint = bc.exact.backward(bc.worlds.maze().mdp, last_policy(backward)).joint[s]
     true = {(name_of(before), a): joint[before, a] for before, a in np.argwhere(joint > 0).tolist()}
-    compare_chances(table(page, ".chances >> nth=0"), back, true)
-    ahead = {(name_of(s2), a): p for a in range(4) for s2, _, p in forward.models[0].predict(s, a)}
+    *shown, others = table(page, ".chances >> nth=0")
+    compare_chances(shown, back, true)
+    assert others == ["all others, never seen together", percent(1 - sum(back.values())), "0 %"]
     moves = bc.worlds.maze().mdp.transition[s]
-    true = {(name_of(s2), a): moves[a, s2] for a, s2 in np.argwhere(moves > 0).tolist()}
-    compare_chances(table(page, ".chances >> nth=1"), ahead, true)
+    shown = iter(table(page, ".chances >> nth=1"))
+    for a, arrow in enumerate("↑→↓←"):
+        ahead = [(name_of(s2), percent(p)) for s2, _, p in forward.models[0].predict(s, a)]
+        ((s2,),) = np.nonzero(moves[a])
+        learned = dict(ahead).get(name_of(s2), "0 %")
+        assert next(shown) == [arrow, name_of(s2), learned, "100 %"]
+    assert next(shown, None) is None
 
 
 def table(page, selector):
@@ -296,6 +355,22 @@ def serious(page, where, part="html"):
     return [
         (where, each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")
     ]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1366, 768)])
+def test_boards_sentences_and_time_are_seen_together(page, lab, width, height):
+    page.set_viewport_size({"width": width, "height": height})
+    for given in ({}, {"world": "chain", "story": "channelling"}, {"world": "gymnasium", "world_id": "FrozenLake-v1"}):
+        open_lab(page, lab, seed=SEED, at=60, **given)
+        let_draw(page)
+        let_draw(page)
+        for side in ("left", "right"):
+            board, words = (page.locator(f"#{side}-{part}").bounding_box() for part in ("board", "words"))
+            assert board["height"] > 200
+            assert board["y"] + board["height"] <= words["y"]
+            assert words["y"] + words["height"] <= page.locator("#transport").bounding_box()["y"]
+        assert page.locator("#to-end").bounding_box()["y"] + 30 < height
+        assert page.evaluate("scrollY") == 0
 
 
 def test_nothing_lies_beside_the_screen(page, lab):

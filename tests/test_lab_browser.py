@@ -109,6 +109,29 @@ def cell_colours(page, side, rows, columns):
     return np.array(found)
 
 
+def test_the_scale_grows_with_values_beyond_the_exact_ones_and_starts_anew_with_a_scene(page, lab):
+    given = {"world": "random-walk", "world_n": 5, "left": "td", "right": "td", "left_alpha": 1, "right_alpha": 0.1}
+    open_lab(page, lab, **given, episodes=EPISODES)
+    low, high = page.evaluate("lab.scene.range")
+    assert legend(page) == pytest.approx((low, high), abs=0.01)
+    finish(page)
+    seen = [low, high, *np.ravel([np.array(values(page, side))[1:-1] for side in (0, 1)])]
+    assert min(seen) < low - 0.03
+    wide = legend(page)
+    assert wide == pytest.approx((min(seen), max(seen)), abs=0.001)
+    page.keyboard.press("Home")
+    until(page, "lab.frame.at === 0")
+    assert legend(page) == wide
+    page.locator("#left-kind").select_option("forward")
+    until(page, "lab.scene.config.left.kind === 'forward' && lab.frame")
+    assert legend(page) == pytest.approx((low, high), abs=0.01)
+
+
+def legend(page):
+    """The numbers at both ends of the colours."""
+    return tuple(float(said(page, f"#scale-{end}").replace("−", "-")) for end in ("low", "high"))
+
+
 def test_charts_show_the_curves_of_runs_and_the_mean_of_further_seeds(page, lab):
     open_lab(page, lab, seed=SEED, episodes=EPISODES)
     page.evaluate(
@@ -157,11 +180,52 @@ def test_every_panel_of_the_story_is_opened_and_plays(page, lab):
         until(page, f"location.hash.includes('story={preset.name}') && lab.frame?.at > {preset.at}")
         until(page, "lab.frame.playing")
         assert config(page) == normalised(preset.config)
-        assert said(page, "#story-words").startswith(preset.sentence)
-        assert preset.look in said(page, "#story-words")
+        assert said(page, "#story-words").startswith(printed(preset.sentence))
+        assert printed(preset.look) in said(page, "#story-words")
         assert page.evaluate("lab.frame.speed") == preset.speed
         assert said(page, "[aria-current=true] .title") == preset.title
     assert page.locator("[aria-current=true]").count() == 1
+
+
+def printed(words):
+    """With the apostrophes that the page shows."""
+    return re.sub(r"(?<=\w)'(?=\w)", "’", words)
+
+
+def test_the_back_button_goes_back_to_the_scene_before(page, lab):
+    open_lab(page, lab, seed=SEED, episodes=EPISODES)
+    page.keyboard.press("ArrowRight")
+    until(page, "location.hash.includes('&at=1&')")
+    page.locator("#right-kind").select_option("q")
+    until(page, "location.hash.includes('right.kind=q&') && lab.frame?.at === 0")
+    page.get_by_role("link", name=PRESETS[1].title).click()
+    until(page, f"location.hash.includes('story={PRESETS[1].name}')")
+    page.go_back()
+    until(page, "lab.scene.config.right.kind === 'q' && lab.frame")
+    assert page.locator("[aria-current=true]").count() == 0
+    page.go_back()
+    until(page, "lab.scene.config.right.kind === 'backward' && lab.frame?.at === 1")
+    assert page.locator("#right-kind").input_value() == "backward"
+    page.go_forward()
+    until(page, "lab.scene.config.right.kind === 'q' && lab.frame")
+
+
+def test_another_world_and_back_keeps_the_maze_and_tells_what_had_to_change(page, lab):
+    open_lab(page, lab, world_text=SMALL.replace("\n", "/"), world_slip=0.2)
+    page.locator("#world-kind").select_option("chain")
+    until(page, "lab.scene.config.world.kind === 'chain' && lab.frame")
+    page.locator("#right-kind").select_option("true-backward")
+    until(page, "lab.scene.config.right.kind === 'true-backward' && lab.frame")
+    assert page.locator("#notice").is_hidden()
+    page.locator("#world-kind").select_option("maze")
+    until(page, "lab.scene.config.world.kind === 'maze' && lab.frame")
+    assert config(page)["world"] == {"kind": "maze", "text": SMALL, "slip": 0.2}
+    assert notice(page) == "True backward works in prediction only; backward took its place."
+    page.locator("#right-more").click()
+    page.locator("#right-learn").uncheck()
+    until(page, "lab.scene.config.right.learn === false && lab.frame")
+    assert said(page, "[data-side=right] .tag") == "learning off"
+    assert page.locator("[data-side=left] .tag").count() == 0
 
 
 def test_an_address_brings_back_the_same_moment(page, lab, browser):
@@ -199,6 +263,7 @@ def remembered(page):
     ("broken", "words"),
     [
         ("#world.kind=maze", "The address has no left.kind."),
+        ("#nonsense", "The address has “nonsense”, which is not known; "),
         ("#world.kind=maze&left.kind=forward&right.kind=backwards", "The address cannot be opened. right.kind: "),
     ],
 )

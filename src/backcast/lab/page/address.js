@@ -24,7 +24,7 @@ export function writeAddress({ config, at, speed, view, further, story }) {
 /** The page that a fragment holds, null if it holds none; an error that says what is wrong if it cannot be read. */
 export function readAddress(fragment) {
   const text = fragment.replace(/^#/, "");
-  if (!text.includes("=")) return null;
+  if (!text) return null;
   const page = { config: {} };
   for (const pair of text.split("&").filter(Boolean)) {
     const [name, ...rest] = pair.split("=");

@@ -23,6 +23,7 @@ export class Board {
   #scene = null;
   #frame = null;
   #view = "values";
+  #scale = [0, 1];
   #highlight = null;
   #editing = null;
   #fit = null;
@@ -64,6 +65,12 @@ export class Board {
 
   setView(view) {
     this.#view = view;
+    this.#redraw();
+  }
+
+  /** The values at both ends of the colours. */
+  setScale(scale) {
+    this.#scale = scale;
     this.#redraw();
   }
 
@@ -178,7 +185,8 @@ export class Board {
     }
     if (!drawn) drawGround(context, fit, this.#theme);
     const n = fit.layout.x.length;
-    const { values, colour } = shading(this.#view, this.#scene, this.#frame?.values ?? new Float32Array(n).fill(NaN));
+    const learned = this.#frame?.values ?? new Float32Array(n).fill(NaN);
+    const { values, colour } = shading(this.#view, this.#scene.truth, this.#scale, learned);
     const greedy = this.#view === "exact" || !this.#frame ? new Uint8Array(n) : this.#frame.greedy.slice();
     const looks = fit.withNumbers ? values : Array.from(values, colour);
     const changed = (_, state) => !Object.is(drawn.looks[state], looks[state]) || drawn.greedy[state] !== greedy[state];
@@ -243,6 +251,7 @@ export class Board {
     const way = ARROW_KEYS[event.key];
     if (way) this.#focus(this.#focused === null ? here : this.#neighbour(here, way));
     else if (event.key === "Enter") this.#focus(here);
+    else if (event.key === "Escape") this.#focus(null);
     else return;
     event.preventDefault();
   }

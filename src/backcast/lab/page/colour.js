@@ -19,11 +19,6 @@ export function colourOf(value, low, high) {
   return Number.isFinite(value) ? VALUES[shade(value, low, high)] : UNKNOWN;
 }
 
-/** White or dark, whichever is easier to read on the colour of a value. */
-export function inkOn(value, low, high) {
-  return inkOnColour(colourOf(value, low, high));
-}
-
 /** The colour of an error: blue below the truth, white at it, orange above. */
 export function divergingColourOf(value, largest) {
   return Number.isFinite(value) ? ERRORS[shade(value, -largest, largest)] : UNKNOWN;

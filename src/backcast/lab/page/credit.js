@@ -14,9 +14,9 @@ export function hubOf({ arrows, origins }) {
 
 /** The way of this episode: a trail of dots (a line where cells are small) that fades into the past. */
 export function drawWay(context, fit, way) {
-  const dot = Math.max(1.6, Math.min(3, fit.size * 0.05));
+  const dot = Math.max(1.4, Math.min(2.4, fit.size * 0.04));
   context.lineCap = context.lineJoin = "round";
-  for (let end = way.length - 1, strength = 0.95; end > 0; end -= STRIDE, strength *= 0.78) {
+  for (let end = way.length - 1, strength = 0.85; end > 0; end -= STRIDE, strength *= 0.78) {
     const path = new Path2D();
     for (let i = Math.max(0, end - STRIDE); i <= end; i++) {
       const { x, y } = fit.centre(way[i]);
@@ -34,10 +34,13 @@ export function drawWay(context, fit, way) {
   context.globalAlpha = 1;
 }
 
-/** The agent: a ring and a dot that can be seen on any colour. */
+/** The agent: a ring and a dot that can be seen on any colour; at an end it stands beside the mark. */
 export function drawAgent(context, fit, theme, state, colour) {
-  const { x, y } = fit.centre(state);
   const radius = Math.max(4.5, Math.min(12, fit.size * 0.2));
+  const aside = Math.max(0, Math.min(0.28 * fit.size, fit.size / 2 - radius - 4));
+  const away = "GT".includes(fit.layout.kinds[state]) ? aside : 0;
+  const centre = fit.centre(state);
+  const [x, y] = [centre.x + away, centre.y + away];
   disc(context, x, y, radius + 1.8, theme.surface);
   disc(context, x, y, radius, theme.ink);
   disc(context, x, y, radius * 0.74, theme.surface);
@@ -78,7 +81,8 @@ function hubRadius(fit) {
  * `grown` in 0…1 is how far the arrows have come.
  */
 export function drawCredit(context, fit, theme, credit, colour, { grown = 1, strength = 1, range = 1 } = {}) {
-  const moved = credit.arrows.filter(([, , amount]) => amount !== 0);
+  const isPlace = (state) => fit.layout.kinds[state] !== "X";
+  const moved = credit.arrows.filter(([from, to, amount]) => amount !== 0 && isPlace(from) && isPlace(to));
   const largest = Math.max(...moved.map(([, , amount]) => Math.abs(amount)));
   const widest = widestArrow(fit, moved, largest, range);
   const hub = hubOf(credit);

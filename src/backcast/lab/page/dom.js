@@ -40,7 +40,18 @@ export function throttled(action, milliseconds) {
 /** A number in few characters: three significant digits, thousands in groups. */
 export function brief(number) {
   if (number === null || number === undefined || !Number.isFinite(number)) return "–";
-  if (Math.abs(number) >= 1000) return Math.round(number).toLocaleString("en");
+  if (Math.abs(number) >= 1000) return whole(Math.round(number));
   if (number === 0) return "0";
-  return Math.abs(number) < 0.001 ? number.toExponential(1) : String(Number(number.toPrecision(3)));
+  const tiny = Math.abs(number) < 0.001;
+  return typeset(tiny ? number.toExponential(1) : String(Number(number.toPrecision(3))));
 }
+
+/** A whole number with its thousands in groups. */
+export const whole = (number) => typeset(number.toLocaleString("en"));
+
+/** Words that came in plain characters, with the apostrophes and minus signs of printed ones. */
+export function typeset(words) {
+  return words.replace(/(?<=\w)'(?=\w)/g, "’").replace(/(?<!\w)-(?=\d)|(?<=\de)-(?=\d)/g, "−");
+}
+
+export const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);

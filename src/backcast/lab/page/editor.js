@@ -3,13 +3,15 @@
 import { byId, say } from "./dom.js";
 
 const CLEAN = { "#": "X", " ": "." };
+const cleaned = (character) => CLEAN[character] ?? character;
 const TOOLS = { x: "X", ".": ".", s: "S", g: "G", Backspace: ".", Delete: "." };
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /** The editor on a board. `onUse(text)` hears of the maze to be opened, `onToggle(open)` of opening and closing. */
 export class MazeEditor {
   constructor({ board, canvas, limits, paperMaze, onUse, onToggle }) {
-    Object.assign(this, { board, canvas, paperMaze, onUse, onToggle, rows: null, cursor: { row: 0, column: 0 } });
+    Object.assign(this, { board, canvas, paperMaze, onUse, onToggle });
+    Object.assign(this, { rows: null, cursor: { row: 0, column: 0 }, past: [] });
     this.side = limits?.side ?? 50;
     this.panel = byId("editor");
     for (const id of ["editor-rows", "editor-columns"]) {
@@ -17,9 +19,10 @@ export class MazeEditor {
       byId(id).addEventListener("change", () => this.#resize());
     }
     byId("editor-text").addEventListener("input", () => this.#readText());
+    byId("editor-text").addEventListener("keydown", (event) => this.#undo(event));
     byId("editor-clear").addEventListener("click", () => this.#clear());
     byId("editor-paper").addEventListener("click", () => this.#load(this.paperMaze));
-    byId("editor-use").addEventListener("click", () => this.onUse(this.text));
+    byId("editor-use").addEventListener("click", () => this.#readText() && this.onUse(this.text));
     byId("editor-cancel").addEventListener("click", () => this.close());
     canvas.addEventListener("keydown", (event) => this.#key(event), { capture: true });
     this.panel.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
@@ -47,6 +50,7 @@ export class MazeEditor {
   close() {
     if (!this.editing) return;
     this.rows = null;
+    this.past = [];
     this.panel.hidden = true;
     this.fail(null);
     this.board.setEditing(null);
@@ -75,7 +79,7 @@ export class MazeEditor {
   }
 
   #key(event) {
-    if (!this.editing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.#undo(event) || !this.editing || event.ctrlKey || event.metaKey || event.altKey) return;
     const tool = TOOLS[event.key] ?? TOOLS[event.key.toLowerCase()] ?? null;
     const move = MOVES[event.key];
     const chosen = event.key === " " || event.key === "Enter";
@@ -94,28 +98,52 @@ export class MazeEditor {
     this.#show();
   }
 
-  #load(text) {
-    const lines = text.replace(/\s+$/, "").split("\n");
-    this.rows = lines.map((line) => [...line].map((character) => CLEAN[character] ?? character));
-    this.cursor = { row: 0, column: 0 };
-    this.#show();
+  /** Take back the last change. The browser's own undo knows only what was typed, and would garble what was drawn. */
+  #undo(event) {
+    const key = event.key.toLowerCase();
+    const asked = (event.ctrlKey || event.metaKey) && !event.altKey && (key === "z" || key === "y");
+    if (!this.editing || !asked) return false;
+    event.preventDefault();
+    if (key === "y" || event.shiftKey || this.past.length < 2) return true;
+    this.past.pop();
+    byId("editor-text").value = this.past.at(-1);
+    this.#readText();
+    return true;
   }
 
-  /** Take the maze from the field of text, once all its lines are of one length. */
+  #load(text) {
+    byId("editor-text").value = [...text].map(cleaned).join("").replace(/\n+$/, "");
+    this.cursor = { row: 0, column: 0 };
+    this.#readText();
+  }
+
+  /** Take the maze from the field of text, if it is one; whether it is. */
   #readText() {
-    const lines = byId("editor-text").value.toUpperCase().replace(/\s+$/, "").split("\n");
-    const width = lines[0].length;
-    if (!width || lines.some((line) => line.length !== width)) {
-      this.fail("All lines must have the same length.");
-      return;
-    }
-    if (width > this.side || lines.length > this.side) {
-      this.fail(`A maze has at most ${this.side} rows and ${this.side} columns.`);
-      return;
-    }
-    this.fail(null);
-    this.rows = lines.map((line) => [...line].map((character) => CLEAN[character] ?? character));
+    this.#remember();
+    const lines = byId("editor-text").value.toUpperCase().replace(/\n+$/, "").split("\n");
+    const wrong = this.#faultIn(lines);
+    this.fail(wrong);
+    if (wrong) return false;
+    this.rows = lines.map((line) => [...line].map(cleaned));
     this.#show({ keepText: true });
+    return true;
+  }
+
+  /** What keeps these lines from being a grid; null: nothing. */
+  #faultIn(lines) {
+    const width = lines[0].length;
+    if (lines.every((line) => !line)) return "Draw at least one row.";
+    const ragged = lines.findIndex((line) => line.length !== width);
+    const many = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+    if (ragged > 0) return `Line ${ragged + 1} has ${many(lines[ragged].length, "character")}, line 1 has ${width}.`;
+    const tooLarge = width > this.side || lines.length > this.side;
+    const size = `${many(lines.length, "row")} and ${many(width, "column")}`;
+    return tooLarge ? `This one has ${size}; a maze has at most ${this.side} of each.` : null;
+  }
+
+  #remember() {
+    const text = byId("editor-text").value;
+    if (text !== this.past.at(-1)) this.past.push(text);
   }
 
   #resize() {
@@ -139,6 +167,7 @@ export class MazeEditor {
     byId("editor-columns").value = this.rows[0].length;
     if (!keepText) {
       byId("editor-text").value = this.text;
+      this.#remember();
       this.fail(null);
     }
     this.cursor.row = Math.min(this.cursor.row, this.rows.length - 1);

@@ -8,7 +8,7 @@ const WITH_NUMBERS = 44;
 const WITH_ARROWS = 9;
 const MANY_CELLS = 1600;
 const ROUNDED = 26;
-const MARGIN = 6;
+const MARGIN = 6; // pixels, beside some part of a cell or node: arrows and rings reach beyond them
 const TOGETHER = 50;
 
 /** A layout fitted into a rectangle: positions and sizes in pixels. */
@@ -18,8 +18,9 @@ export class Fit {
   constructor(layout, width, height, ratio = 1, left = 0, top = 0) {
     this.layout = layout;
     this.isGrid = layout.shape === "grid";
-    const [insideWidth, insideHeight] = [Math.max(1, width - 2 * MARGIN), Math.max(1, height - 2 * MARGIN)];
-    this.unit = Math.min(insideWidth / layout.width, insideHeight / layout.height);
+    const beyond = 2 * (this.isGrid ? 0.12 : layout.radius);
+    const fitted = (pixels, units) => Math.max(1, pixels - 2 * MARGIN) / (units + beyond);
+    this.unit = Math.min(fitted(width, layout.width), fitted(height, layout.height));
     this.left = left + (width - this.unit * layout.width) / 2;
     this.top = top + (height - this.unit * layout.height) / 2;
     this.size = this.isGrid ? this.unit : 2 * layout.radius * this.unit;
@@ -78,10 +79,20 @@ export function shortNumber(value) {
   return value.toFixed(digits).replace("-", "−");
 }
 
+/** A scale that reaches as far as the values of states on the way, but no further than the exact ones three times. */
+export function widened([low, high], { range, truth, layout }, boards) {
+  const room = range[1] - range[0] || 1;
+  for (const values of boards) {
+    values.forEach((value, state) => {
+      if (truth[state] === null || "XGT".includes(layout.kinds[state]) || !Number.isFinite(value)) return;
+      [low, high] = [Math.min(low, value), Math.max(high, value)];
+    });
+  }
+  return [Math.max(low, range[0] - room), Math.min(high, range[1] + room)];
+}
+
 /** The values of a view, not a number where no way leads, and their colours: {values, colour(value)}. */
-export function shading(view, scene, values) {
-  const [low, high] = scene.range;
-  const truth = scene.truth;
+export function shading(view, truth, [low, high], values) {
   const inScale = (v) => colourOf(v, low, high);
   const shown = (value) => Float32Array.from(truth, (v, state) => (v === null ? NaN : value(v, state)));
   if (view === "exact") return { values: shown((v) => v), colour: inScale };

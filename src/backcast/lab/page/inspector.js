@@ -1,9 +1,10 @@
 /** One state looked at closely: its values, what leads to it and what follows it, as learned and in truth. */
 
-import { brief, byId, make, throttled } from "./dom.js";
+import { brief, byId, capital, make, throttled, typeset } from "./dom.js";
 
 const SIDES = ["left", "right"];
 const ROWS = 6;
+const ROWS_EACH = 3; // of each action
 const LEAST = 0.0005;
 const WHILE_PLAYING = 250;
 const WHILE_POINTING = 60;
@@ -38,8 +39,9 @@ export class Inspector {
     this.#look();
   }
 
-  /** A state was chosen by keys or by touch. */
+  /** A state was chosen by keys or by touch, or is no longer. */
   focus(state) {
+    if (state === null) this.clear();
     this.focused = state;
     this.hovered = null;
     this.#look();
@@ -101,7 +103,7 @@ export class Inspector {
     const tables = groups.map((sides) => this.#precede(answer, sides, truths[sides[0] ?? 0]));
     const about = answer.agents[knowing[0] ?? 0].about;
     const known = truths.some(Boolean);
-    if (about) tables.push(make("p", { class: "note" }, known ? `True: ${about}.` : capital(about)));
+    if (about) tables.push(make("p", { class: "note" }, known ? `True: ${about}.` : typeset(capital(about))));
     return make("div", {}, ...tables);
   }
 
@@ -110,44 +112,71 @@ export class Inspector {
       heading: heading(this.scene.agents[side].label, side), entries: answer.agents[side].predecessors, side,
     }));
     if (truth) columns.push({ heading: heading("true", null), entries: truth, side: null });
-    return this.#table("What leads here", columns);
+    const rows = merged(columns);
+    const shown = rows.slice(0, rows.length > ROWS + 1 ? ROWS : rows.length);
+    const { actions } = this.scene.layout;
+    const body = shown.map((row) => this.#row(row, columns, actions.length > 1 ? actionMark(actions[row.action]) : ""));
+    const others = columns.map(({ side }) => (side === null ? 0 : unseenShare(answer.agents[side])));
+    if (others.some((chance) => chance >= LEAST)) {
+      const name = make("th", { scope: "row" }, "all others, never seen together");
+      body.push(make("tr", { class: "others" }, name, ...chanceCells(others, columns)));
+    }
+    return table("What leads here", columns, body, rows.length - shown.length);
   }
 
+  /** Grouped by action, where there are several. */
   #successors(answer) {
+    if (answer.successors.every(({ to }) => !to.length)) {
+      return table("What follows", [], [], 0, { nothing: "Nothing: the episode ends here." });
+    }
     const flat = (all) => all.flatMap(({ action, to }) => to.map(([state, chance]) => [state, action, chance]));
     const columns = answer.agents.flatMap(({ successors }, side) =>
       successors ? [{ heading: heading(this.scene.agents[side].label, side), entries: flat(successors), side }] : [],
     );
     columns.push({ heading: heading("true", null), entries: flat(answer.successors), side: null });
-    return this.#table("What follows", columns);
-  }
-
-  #table(title, columns) {
-    const rows = merged(columns);
-    const shown = rows.slice(0, rows.length > ROWS + 1 ? ROWS : rows.length);
-    const more = rows.length > shown.length ? `and ${rows.length - shown.length} more` : null;
-    const head = make("tr", {}, make("td", {}), ...columns.map((column) => column.heading));
-    const body = shown.map((row) => this.#row(row, columns));
-    const table = make("table", { class: "chances" }, make("caption", {}, title));
-    table.append(make("thead", {}, head), make("tbody", {}, ...body));
-    const notes = [more, rows.length ? null : "Nothing."].filter(Boolean);
-    const told = notes.map((words) => make("p", { class: "note" }, words));
-    return make("div", {}, rows.length ? table : make("p", { class: "caption" }, title), ...told);
-  }
-
-  #row({ state, action, chances }, columns) {
-    const { layout } = this.scene;
-    const name = make("th", { scope: "row" }, layout.names[state]);
-    if (layout.actions.length > 1) name.append(" ", actionMark(layout.actions[action]));
-    const cells = chances.map((chance, column) => {
-      const side = columns[column].side;
-      const cell = make("td", { "data-side": side === null ? null : SIDES[side] }, percent(chance));
-      cell.style.setProperty("--chance", chance);
-      return cell;
+    const { actions } = this.scene.layout;
+    const every = merged(columns);
+    const groups = actions.map((_, action) => every.filter((row) => row.action === action));
+    const several = actions.length > 1;
+    const most = several ? ROWS_EACH : ROWS;
+    const body = groups.flatMap((rows, action) => {
+      const cells = rows.slice(0, most).map((row) => this.#row(row, columns));
+      const span = { scope: "rowgroup", rowspan: cells.length, class: "group" };
+      if (several) cells[0]?.prepend(make("th", span, actionMark(actions[action])));
+      return cells;
     });
-    return make("tr", {}, name, ...cells);
+    const left = groups.reduce((sum, rows) => sum + Math.max(0, rows.length - most), 0);
+    return table("What follows", columns, body, left, { grouped: several });
+  }
+
+  #row({ state, chances }, columns, mark = "") {
+    const name = make("th", { scope: "row" }, this.scene.layout.names[state], mark && "\u00a0", mark);
+    return make("tr", {}, name, ...chanceCells(chances, columns));
   }
 }
+
+/** A table of chances with a note of how many rows are left out; without rows, the words for nothing. */
+function table(title, columns, body, left, { nothing = "Nothing.", grouped = false } = {}) {
+  const note = (words) => make("p", { class: "note" }, words);
+  if (!body.length) return make("div", {}, make("p", { class: "caption" }, title), note(nothing));
+  const empty = Array.from({ length: grouped ? 2 : 1 }, () => make("td"));
+  const head = make("tr", {}, ...empty, ...columns.map((column) => column.heading));
+  const all = make("table", { class: "chances" }, make("caption", {}, title));
+  all.append(make("thead", {}, head), make("tbody", {}, ...body));
+  return make("div", {}, all, left ? note(`and ${left} more`) : null);
+}
+
+function chanceCells(chances, columns) {
+  return chances.map((chance, column) => {
+    const { side } = columns[column];
+    const cell = make("td", { "data-side": side === null ? null : SIDES[side] }, percent(chance));
+    cell.style.setProperty("--chance", chance);
+    return cell;
+  });
+}
+
+/** The probability that a softmax model leaves to all pairs that were never seen to lead here. */
+const unseenShare = ({ other, unseen }) => (other ?? 0) * (unseen ?? 0);
 
 /** The rows of all columns together, the likeliest first. */
 function merged(columns) {
@@ -171,8 +200,9 @@ function actionMark({ name, dx, dy }) {
 }
 
 function heading(label, side) {
-  const dot = side === null ? null : make("span", { class: "dot" });
-  return make("th", { scope: "col", "data-side": side === null ? null : SIDES[side] }, dot, label);
+  if (side === null) return make("th", { scope: "col" }, label);
+  const dot = make("span", { class: "mark", "aria-hidden": "true" }, "●○"[side]);
+  return make("th", { scope: "col", "data-side": SIDES[side] }, dot, "\u00a0", label);
 }
 
 /** What a board highlights: states that lead here and that follow, with their chances over all actions. */
@@ -191,4 +221,3 @@ function summed(entries) {
 
 const isBest = (values, action) => values.every((v) => v <= values[action]) && values.some((v) => v < values[action]);
 const percent = (chance) => (chance > 0 && chance < 0.005 ? "<1" : Math.round(100 * chance).toString()) + "\u202f%";
-const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);

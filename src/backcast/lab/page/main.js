@@ -2,21 +2,23 @@
 
 import { readAddress, writeAddress } from "./address.js";
 import { Board } from "./board.js";
-import { byId, throttled } from "./dom.js";
+import { byId, throttled, typeset } from "./dom.js";
 import { MazeEditor } from "./editor.js";
 import { Forms } from "./forms.js";
+import { widened } from "./grid.js";
 import { Inspector } from "./inspector.js";
-import { Charts, nameAgents, showScale, showWords } from "./panels.js";
+import { Charts, keepBoardsInView, nameAgents, showScale, showWords } from "./panels.js";
 import { Connection } from "./socket.js";
 import { Story } from "./story.js";
 import { notify, setUpHelp, setUpSharing, setUpTheme, showBusy, showConnection } from "./toolbar.js";
 import { Transport, listenForKeys } from "./transport.js";
 
 const BETWEEN_ADDRESSES = 400;
+const FORMS = { world: "world", seed: "world", episodes: "world", left: "left", right: "right" };
 
 /** What is on the screen; `wanted` is the last config that was asked for, with the moment it has come to. */
 const page = {
-  hello: null, scene: null, frame: null, values: null,
+  hello: null, scene: null, frame: null, values: null, scale: null,
   view: "values", further: false, story: null, wanted: null, asking: false,
 };
 let forms, story, editor;
@@ -38,18 +40,25 @@ const boards = ["left-board", "right-board"].map((id, agent) => new Board(byId(i
 }));
 const charts = new Charts();
 
+const addressOf = ({ scene, frame, view, further, story: told }) =>
+  writeAddress({ config: scene.config, at: frame.at, speed: transport.speed, view, further, story: told });
+
+/** Write what is on the screen into the address. Another scene is a step one can go back, another moment is none. */
 const keepAddress = throttled(() => {
-  if (!page.scene || !page.frame) return;
-  const { view, further, frame, scene } = page;
-  const moment = { at: frame.at, speed: transport.speed };
-  const address = writeAddress({ config: scene.config, ...moment, view, further, story: page.story });
-  if (address !== location.hash) history.replaceState(null, "", address);
+  if (page.asking || !page.frame) return;
+  const address = addressOf(page);
+  const shown = JSON.stringify([page.scene.config, page.story]);
+  const same = history.state === shown;
+  const keep = same || history.state === null ? "replaceState" : "pushState";
+  if (!same || address !== location.hash) history[keep](shown, "", address);
 }, BETWEEN_ADDRESSES);
 
-/** Ask for a scene; whoever asked (origin) is told if it cannot be. */
-function open(config, { at = 0, play = transport.playing, origin = "address", story: name = null } = {}) {
+/** Ask for a scene; whoever asked (origin) is told if it cannot be. A notice says what is to be known about it. */
+function open(config, options) {
+  const { at = 0, play = transport.playing, origin = "address", story: name = null, notice = null } = options;
   page.wanted = { config, at, play, origin, story: name };
   setAsking(true);
+  notify(notice);
   story?.mark(name);
   transport.setPlaying(play);
   send({ do: "open", config, at });
@@ -61,10 +70,14 @@ function setAsking(asking) {
   byId("sides").toggleAttribute("data-waiting", asking);
 }
 
-function openPreset(preset, play) {
-  if (preset.speed) transport.setSpeed(preset.speed);
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  open(preset.config, { at: preset.at ?? 0, play: play && !still, origin: "story", story: preset.name });
+function openPreset({ name, config, at, speed }, options) {
+  transport.setSpeed(speed);
+  open(config, { at, origin: "story", story: name, ...options });
+}
+
+/** The first panel of the story, where there is nothing else to show; a notice says why. */
+function openFirst(notice = null) {
+  openPreset(page.hello.presets[0], { play: false, notice });
 }
 
 /** Open what the address holds, else the first panel of the story. */
@@ -78,10 +91,11 @@ function openAddress() {
       open(held.config, { at: held.at, story: held.story });
       return;
     }
+    if (!page.scene) openFirst();
   } catch (error) {
-    notify(error.message);
+    if (page.scene) notify(error.message);
+    else openFirst(error.message);
   }
-  if (!page.scene) openPreset(page.hello.presets[0], false);
 }
 
 function hear(message) {
@@ -93,8 +107,9 @@ function hear(message) {
 function hello(message) {
   page.hello = message;
   if (!forms) {
-    forms = new Forms(message, (config, origin) => open(config, { origin }));
-    story = new Story(message.presets, (preset) => openPreset(preset, true));
+    forms = new Forms(message, (config, origin, notice) => open(config, { origin, notice }));
+    const still = matchMedia("(prefers-reduced-motion: reduce)");
+    story = new Story(message.presets, (preset) => openPreset(preset, { play: !still.matches }));
     editor = new MazeEditor({
       board: boards[0], canvas: byId("left-board"), limits: message.limits, paperMaze: message.maze,
       onUse: useMaze, onToggle: showEditing,
@@ -116,7 +131,6 @@ function showScene(scene) {
   page.frame = page.values = null;
   setAsking(false);
   page.story = page.wanted?.story ?? null;
-  if (page.wanted?.origin !== "fallback") notify(null);
   editor.close();
   forms.fail(null);
   forms.show(scene.config);
@@ -124,7 +138,7 @@ function showScene(scene) {
   boards.forEach((board) => board.setScene(scene));
   charts.setScene(scene);
   inspector.setScene(scene);
-  showScale(scene, page.view);
+  setScale(scene.range);
   byId("sides").style.setProperty("--tall", scene.layout.height / scene.layout.width);
   byId("draw-maze").hidden = !scene.layout.editable;
   document.title = `${scene.agents[0].label} and ${scene.agents[1].label} in ${scene.name} · Backcast lab`;
@@ -142,6 +156,7 @@ function showFrame({ header, values, greedy }) {
   page.frame = header;
   page.values = values;
   showBusy(null);
+  setScale(widened(page.scale, page.scene, values));
   boards.forEach((board, side) => board.setFrame(header.agents[side], values[side], greedy[side], header));
   requestAnimationFrame(() => {
     framesDrawn += 1;
@@ -163,18 +178,18 @@ function showFurther(further) {
 /** Show an error where it was caused. What cannot be opened at first is replaced by the first panel of the story. */
 function fail({ message, about }) {
   const origin = about === "open" ? page.wanted?.origin : null;
+  const words = origin === "address" ? `The address cannot be opened. ${message}` : message;
   showBusy(null);
   if (origin === "editor") editor.fail(message);
-  else if (["world", "left", "right"].includes(origin)) forms.fail(origin, message);
-  else notify(origin === "address" ? `The address cannot be opened. ${message}` : message);
+  else if (FORMS[origin]) forms.fail(FORMS[message.match(/^\w+/)?.[0]] ?? origin, message);
+  else notify(words);
   if (about !== "open") return;
   setAsking(false);
   story.mark(page.story);
   transport.setPlaying(page.frame?.playing ?? false);
-  const [first] = page.hello.presets;
   const { scene: shown, frame, story: told } = page;
   if (shown) page.wanted = { ...page.wanted, config: shown.config, at: frame?.at ?? 0, story: told };
-  else if (origin === "address") open(first.config, { origin: "fallback", story: first.name });
+  else if (origin === "address") openFirst(words);
 }
 
 function highlight(both) {
@@ -185,7 +200,15 @@ function setView(view) {
   page.view = view;
   byId("view").value = view;
   boards.forEach((board) => board.setView(view));
-  if (page.scene) showScale(page.scene, view);
+  if (page.scale) showScale(page.scale, view);
+}
+
+/** The values at both ends of the colours: those of the exact values, and as far beyond as agents have gone. */
+function setScale(scale) {
+  if (page.scale?.join() === scale.join()) return;
+  page.scale = scale;
+  boards.forEach((board) => board.setScale(scale));
+  showScale(scale, page.view);
 }
 
 function setFurther(on) {
@@ -216,12 +239,14 @@ byId("skip").addEventListener("click", (event) => {
 });
 addEventListener("hashchange", () => page.hello && openAddress());
 setUpTheme();
+keepBoardsInView();
 listenForKeys(transport, setUpHelp());
 setUpSharing(() => {
   const { scene, frame } = page;
   if (!frame) return null;
-  const words = frame.agents.map(({ credit }) => credit.words);
-  return { scene, boards, charts: charts.charts, moment: frame, words };
+  const words = frame.agents.map(({ credit }) => typeset(credit.words));
+  const address = addressOf(page);
+  return { scene, scale: page.scale, boards, charts: charts.charts, moment: frame, words, address };
 });
 
 /** For tests and for the curious: what is on the screen. */

@@ -2,22 +2,23 @@
 
 import { Chart } from "./charts.js";
 import { divergingStops, legendStops, onThemeChange, palette, readableOn } from "./colour.js";
-import { brief, byId, make, throttled } from "./dom.js";
+import { brief, byId, make, throttled, typeset } from "./dom.js";
 
 const SIDES = ["left", "right"];
 const CURVES = ["steps", "error", "updates"];
 const BETWEEN_CHARTS = 100;
+const BELOW = 16; // pixels between boards, transport and the edge of the window
+const WIDE = matchMedia("(min-width: 75rem)"); // as in style.css
 
 /** The scale of colours beneath the boards, with its numbers. */
-export function showScale(scene, view) {
-  const [low, high] = scene.range;
+export function showScale([low, high], view) {
   const width = high - low || 1;
   const error = view === "error";
   const stops = (error ? divergingStops : legendStops)(17).map(({ at, colour }) => `${colour} ${100 * at}%`);
   byId("ramp").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
   const ends = error ? [-width, width] : [low, high];
-  byId("scale-low").textContent = brief(ends[0]).replace("-", "−");
-  byId("scale-high").textContent = brief(ends[1]).replace("-", "−");
+  byId("scale-low").textContent = brief(ends[0]);
+  byId("scale-high").textContent = brief(ends[1]);
   const what = { values: "learned values", exact: "exact values", error: "learned minus exact values" }[view];
   byId("scale").setAttribute("aria-label", `Colour scale: ${what} from ${brief(ends[0])} to ${brief(ends[1])}`);
 }
@@ -27,9 +28,23 @@ export function showWords(frame) {
   frame.agents.forEach(({ credit }, side) => {
     const place = byId(`${SIDES[side]}-words`);
     place.setAttribute("aria-live", frame.playing ? "off" : "polite");
-    const words = frame.at === 0 ? "Nothing has happened yet: press play." : credit.words;
+    const words = frame.at === 0 ? "Nothing has happened yet: press play." : typeset(credit.words);
     if (place.textContent !== words) place.textContent = words;
   });
+}
+
+/** Keep `--room` at the height that is left for boards if their sentences and the transport are to be seen as well. */
+export function keepBoardsInView() {
+  const sides = byId("sides");
+  const measure = () => {
+    const [board, whole] = [byId("left-board").getBoundingClientRect(), sides.getBoundingClientRect()];
+    const taken = board.top + scrollY + whole.bottom - board.bottom + byId("transport").offsetHeight;
+    sides.style.setProperty("--room", `${Math.floor(innerHeight - taken - BELOW)}px`);
+  };
+  const observer = new ResizeObserver(measure);
+  const around = ["story-words", "notice", "world-form", "left-form", "right-form", "left-words", "right-words"];
+  for (const id of around) observer.observe(byId(id));
+  addEventListener("resize", measure);
 }
 
 /** Give both agents names that tell them apart in few words. */
@@ -57,13 +72,14 @@ export function showColours(agents) {
 export class Charts {
   constructor() {
     this.charts = [
-      new Chart(byId("chart-steps"), { title: "Steps per episode", logarithmic: true }),
+      new Chart(byId("chart-steps"), { title: "Steps per episode", unit: "logarithmic scale", logarithmic: true }),
       new Chart(byId("chart-error"), { title: "Error", unit: "against the exact values" }),
       new Chart(byId("chart-updates"), { title: "Value updates used", unit: "since the start" }),
     ];
     this.draw = throttled(() => this.#draw(), BETWEEN_CHARTS);
     this.#forget();
     onThemeChange(() => this.scene && showColours(this.scene.agents));
+    WIDE.addEventListener("change", () => this.scene && this.#arrange());
   }
 
   /** Begin anew, with another scene. */
@@ -76,7 +92,20 @@ export class Charts {
       make("li", { "data-side": SIDES[side] }, make("span", { class: "line" }), label),
     );
     byId("key").replaceChildren(...names);
+    this.#arrange();
     this.showFurther(null);
+  }
+
+  /** The chart that matters in this world comes first: beside the boards if there is room. */
+  #arrange() {
+    const others = CURVES.filter((name) => name !== this.#first);
+    const figures = [this.#first, ...others].map((name) => byId(`chart-${name}`).parentElement);
+    byId("charts").append(...figures);
+    if (WIDE.matches) byId("beside").append(figures[0]);
+  }
+
+  get #first() {
+    return this.scene.metric === "steps" ? "steps" : "error";
   }
 
   /** Add the episodes that a frame brings, and move the cursor to its moment. */
@@ -108,10 +137,9 @@ export class Charts {
   }
 
   #draw() {
-    const metric = this.scene.metric === "steps" ? "steps" : "error";
     CURVES.forEach((name, index) => {
       const series = this.scene.agents.map(({ label, colour }, side) => {
-        const band = name === metric && this.further?.done ? this.further.agents[side] : null;
+        const band = name === this.#first && this.further?.done ? this.further.agents[side] : null;
         return { name: label, colour, values: this.curves[side][name], band };
       });
       this.charts[index].setData({ series, cursor: this.cursor, length: this.scene.config.episodes });

@@ -1,4 +1,5 @@
-/* What is on the screen as one picture: both boards, the words, the legend and the charts. */
+/* What is on the screen as one picture: both boards, the words, the legend, the charts, and all it takes to see it
+   again. */
 
 import { divergingStops, legendStops, palette, readableOn } from "./colour.js";
 import { FONT, shortNumber } from "./grid.js";
@@ -9,11 +10,13 @@ const MARGIN = 32;
 const BETWEEN = 32;
 const [SMALLEST, TALLEST] = [140, 620];
 const CHART = 210;
+const ADDRESS = 180; // characters of the address in a line
 const SHARPNESS = 2;
 
 /** Composes the picture and offers it as backcast-<world>-<at>.png. */
-export async function downloadPicture({ scene, boards, charts, moment, words }) {
-  const canvas = compose({ scene, boards, charts, moment, words });
+export async function downloadPicture(onScreen) {
+  const { scene, moment } = onScreen;
+  const canvas = compose(onScreen);
   const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
@@ -23,16 +26,17 @@ export async function downloadPicture({ scene, boards, charts, moment, words }) 
 }
 
 /** The picture as a canvas. */
-export function compose({ scene, boards, charts, moment, words }) {
+export function compose({ scene, scale, boards, charts, moment, words, address }) {
   const theme = palette();
   const canvas = document.createElement("canvas");
   const context = canvas.getContext("2d");
   const column = (WIDTH - 2 * MARGIN - BETWEEN) / 2;
   const aspect = Math.max(...boards.map((board) => board.aspect));
   const tall = Math.max(SMALLEST, Math.min(TALLEST, column * aspect));
-  const sentences = boards.map((_, i) => wrapped(context, words?.[i] ?? "", column));
+  const sentences = boards.map((_, i) => wrapped(context, words[i], column));
   const spoken = 20 * Math.max(...sentences.map((lines) => lines.length));
-  const height = MARGIN + 56 + 30 + tall + 16 + spoken + 44 + (charts.length ? CHART + 8 : 0) + MARGIN / 2;
+  const source = address.match(new RegExp(`.{1,${ADDRESS}}`, "g"));
+  const height = MARGIN + 56 + 30 + tall + 16 + spoken + 44 + CHART + 24 + 15 * source.length + MARGIN / 2;
   canvas.width = WIDTH * SHARPNESS;
   canvas.height = Math.ceil(height) * SHARPNESS;
   context.scale(SHARPNESS, SHARPNESS);
@@ -43,21 +47,35 @@ export function compose({ scene, boards, charts, moment, words }) {
     const x = MARGIN + i * (column + BETWEEN);
     const agent = scene.agents[i];
     const colour = readableOn(agent.colour, theme.surface);
-    write(context, agent.label ?? agent.name, x, y, { colour, weight: 600, size: 17 });
+    write(context, agent.label, x, y, { colour, weight: 600, size: 17 });
+    const after = x + context.measureText(agent.label).width + 12;
+    const settings = settingsOf(scene.config[i ? "right" : "left"]);
+    write(context, settings, after, y, { colour: theme.muted, size: 13, most: x + column - after });
     board.renderTo(context, x, y + 16, column, tall);
     const below = y + tall + 34;
     sentences[i].forEach((line, k) => write(context, line, x, below + 20 * k, { colour: theme.ink, size: 14 }));
   });
   y += 16 + tall + 26 + spoken;
-  drawLegend(context, theme, scene.range, boards[0].view, y);
+  drawLegend(context, theme, scale, boards[0].view, y);
   drawCharts(context, charts, y + 34);
+  y += 34 + CHART + 16;
+  source.forEach((line, k) => write(context, line, MARGIN, y + 15 * k, { colour: theme.muted, size: 11 }));
   return canvas;
+}
+
+/** What was set, in words: "α 0.1, ε 0.5, learning off". */
+function settingsOf({ kind, text, learn, ...settings }) {
+  const symbols = { alpha: "α", alpha_model: "αₘ", alpha_plan: "αₚ", epsilon: "ε", discount: "γ", lam: "λ" };
+  const named = (name) => symbols[name] ?? name.replaceAll("_", " ");
+  const told = Object.entries(settings).map(([name, value]) => `${named(name)} ${value}`);
+  return [...told, ...(learn === false ? ["learning off"] : [])].join(", ");
 }
 
 function drawHeading(context, theme, scene, moment) {
   const when = momentWords(moment, scene.config.episodes);
   write(context, scene.name, MARGIN, MARGIN + 10, { colour: theme.ink, weight: 700, size: 24 });
-  write(context, `${when}, seed ${scene.config.seed}`, MARGIN, MARGIN + 38, { colour: theme.muted, size: 14 });
+  const about = [when, `seed ${scene.config.seed}`, settingsOf(scene.config.world)].filter(Boolean).join(", ");
+  write(context, about, MARGIN, MARGIN + 38, { colour: theme.muted, size: 14 });
   const corner = { colour: theme.muted, weight: 600, size: 15, align: "right" };
   write(context, "Backcast", WIDTH - MARGIN, MARGIN + 10, corner);
   return MARGIN + 56 + 16;
@@ -80,7 +98,7 @@ function drawLegend(context, theme, [low, high], view, y) {
 }
 
 function drawCharts(context, charts, y) {
-  const width = (WIDTH - 2 * MARGIN - BETWEEN * (charts.length - 1)) / Math.max(1, charts.length);
+  const width = (WIDTH - 2 * MARGIN - BETWEEN * (charts.length - 1)) / charts.length;
   charts.forEach((chart, i) => chart.renderTo(context, MARGIN + i * (width + BETWEEN), y, width, CHART));
 }
 
@@ -95,10 +113,10 @@ function wrapped(context, text, width) {
   return lines;
 }
 
-function write(context, text, x, y, { colour, weight = 400, size, align = "left" }) {
+function write(context, text, x, y, { colour, weight = 400, size, align = "left", most }) {
   context.font = `${weight} ${size}px ${FONT}`;
   context.textAlign = align;
   context.textBaseline = "middle";
   context.fillStyle = colour;
-  context.fillText(text, x, y);
+  context.fillText(text, x, y, most);
 }

@@ -1,7 +1,7 @@
 /** The paper's story: a strip of numbered cards, each a link to what it tells. */
 
 import { writeAddress } from "./address.js";
-import { byId, make } from "./dom.js";
+import { byId, make, typeset } from "./dom.js";
 
 /** The strip of presets; `onOpen(preset)` hears of the one that is chosen. */
 export class Story {
@@ -30,7 +30,7 @@ export class Story {
     const address = writeAddress({ ...preset, at: preset.at ?? 0, story: preset.name });
     const card = make(
       "a",
-      { href: address, class: "card", title: preset.sentence },
+      { href: address, class: "card", title: typeset(preset.sentence) },
       make("span", { class: "number", "aria-hidden": "true" }, String(number)),
       make("span", { class: "title" }, preset.title),
     );
@@ -46,9 +46,8 @@ export class Story {
 
 /** What is to be learned, where to look, and what was measured. */
 function wordsOf({ sentence, look, measured }) {
-  return [
-    sentence,
-    make("span", { class: "look" }, ` Look at ${look.replace(/(?<![.?!])$/, ".")}`),
-    make("span", { class: "measured" }, `Measured: ${measured}.`),
-  ];
+  const toSee = make("span", { class: "look" }, typeset(` Look at ${look.replace(/(?<![.?!])$/, ".")}`));
+  const summary = make("summary", {}, "what was measured");
+  const details = make("details", { class: "more" }, summary, make("p", { class: "note" }, typeset(`${measured}.`)));
+  return [make("p", {}, typeset(sentence), toSee), details];
 }

@@ -1,6 +1,6 @@
 /** What stands around the boards: theme, help, notices, and taking away what is on the screen. */
 
-import { byId, say } from "./dom.js";
+import { byId, say, whole } from "./dom.js";
 import { downloadPicture } from "./picture.js";
 
 const REMEMBERED = "backcast-theme";
@@ -41,7 +41,7 @@ export function showConnection(state, words) {
 /** That long work is under way; null: no longer. */
 export function showBusy(message) {
   if (message) {
-    const far = message.at === undefined ? "" : ` step ${message.at.toLocaleString("en")}`;
+    const far = message.at === undefined ? "" : ` step ${whole(message.at)}`;
     showConnection("busy", message.about === "running" ? `running…${far}` : "compiling…");
   } else if (byId("connection").dataset.state === "busy") {
     showConnection("open", "connected");
@@ -54,7 +54,7 @@ export function notify(words) {
   byId("notice").hidden = !words;
 }
 
-/** The buttons that copy and download; `onScreen()` gives {scene, boards, charts, moment, words}, or null. */
+/** The buttons that copy and download; `onScreen()` gives what `compose` takes, or null. */
 export function setUpSharing(onScreen) {
   byId("notice-close").addEventListener("click", () => notify(null));
   const copies = { "copy-python": ["python", "Python"], "copy-toml": ["toml", "study TOML"] };

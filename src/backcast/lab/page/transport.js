@@ -1,6 +1,6 @@
 /** Time: play and pause, steps and episodes, speed, and a scrubber over the past. */
 
-import { brief, byId, throttled } from "./dom.js";
+import { brief, byId, throttled, whole } from "./dom.js";
 
 const SLOWEST = 0.5;
 const FASTEST = 100000;
@@ -19,8 +19,9 @@ export function positionOf(speed) {
 
 /** A moment in words, such as "episode 7 of 50, step 12". */
 export function momentWords(frame, episodes) {
-  if (frame.at === 0) return `episode 1 of ${episodes}, before the first step`;
-  return `episode ${frame.episode + 1} of ${episodes}, step ${frame.step}${frame.finished ? ", the end" : ""}`;
+  if (frame.at === 0) return `episode 1 of ${whole(episodes)}, before the first step`;
+  const episode = `episode ${whole(frame.episode + 1)} of ${whole(episodes)}`;
+  return `${episode}, step ${whole(frame.step)}${frame.finished ? ", the end" : ""}`;
 }
 
 /** The transport bar; `send` sends a message, `onSpeed` and `onPlay` hear of another speed and of playing or not. */
@@ -47,7 +48,7 @@ export class Transport {
   toggle() {
     if (this.playing) this.pause();
     else {
-      if (this.frame?.finished && this.frame.at >= this.frame.furthest) this.send({ do: "seek", at: 0 });
+      if (this.#over) this.send({ do: "seek", at: 0 });
       this.play();
     }
   }
@@ -123,9 +124,13 @@ export class Transport {
     if (!this.scrubbing) this.scrubber.value = frame.at;
     this.scrubber.style.setProperty("--part", frame.at / Math.max(frame.furthest, 1));
     this.scrubber.setAttribute("aria-valuetext", words);
-    const over = frame.finished && frame.at >= frame.furthest;
-    for (const id of ["step", "episode", "to-end"]) byId(id).setAttribute("aria-disabled", over);
+    for (const id of ["step", "episode", "to-end"]) byId(id).setAttribute("aria-disabled", this.#over);
     for (const id of ["to-start", "back"]) byId(id).setAttribute("aria-disabled", frame.at === 0);
+  }
+
+  /** Whether nothing is left to come. */
+  get #over() {
+    return this.frame !== null && this.frame.finished && this.frame.at >= this.frame.furthest;
   }
 
   #go(message) {
@@ -135,10 +140,12 @@ export class Transport {
 
   /** Show whether time goes on by itself. */
   setPlaying(playing) {
-    if (this.playing === playing) return;
     this.playing = playing;
-    byId("play").setAttribute("aria-label", playing ? "Pause" : "Play");
-    byId("play-icon").setAttribute("href", playing ? "#icon-pause" : "#icon-play");
+    const [label, icon] = playing ? ["Pause", "pause"] : this.#over ? ["Play again", "again"] : ["Play", "play"];
+    if (byId("play").getAttribute("aria-label") === label) return;
+    byId("play").setAttribute("aria-label", label);
+    byId("play").title = `${label} (space)`;
+    byId("play-icon").setAttribute("href", `#icon-${icon}`);
   }
 
   #listenToScrubber() {

@@ -1,0 +1,60 @@
+/** Fields of a form: a label, what one chooses or types, and what is wrong with it. */
+
+import { brief, capital, make, say } from "./dom.js";
+
+const LIST = "\\s*\\d+\\s*(,\\s*\\d+\\s*)*";
+
+/**
+ * A labelled field for a setting of this description. `onChange(value)` hears of what was chosen, undefined for the
+ * usual; of what is not allowed it does not hear: the field says what is. `words` are those of choices.
+ */
+export function labelled({ id, label, words, spec, value }, onChange) {
+  const input = (INPUTS[spec.type] ?? number)(id, spec, value, words);
+  input.setAttribute("aria-describedby", `${id}-wrong`);
+  const wrong = make("p", { id: `${id}-wrong`, class: "error", role: "alert", hidden: true });
+  input.addEventListener("change", () => {
+    const valid = input.checkValidity();
+    say(wrong, valid ? null : capital(`${allowed(spec)}.`));
+    input.setAttribute("aria-invalid", !valid);
+    if (valid) onChange(valueOf(input, spec));
+  });
+  const named = make("label", { for: id }, label);
+  const parts = spec.type === "switch" ? [input, named] : [named, input];
+  return make("div", { class: `field ${spec.type}`, title: spec.help }, ...parts, wrong);
+}
+
+const INPUTS = {
+  choice: (id, { choices, usual }, value, words) => {
+    const select = make("select", { id });
+    const chosen = value ?? usual ?? null;
+    if (chosen === null) select.append(make("option", { value: "" }, "usual"));
+    const option = (choice) => make("option", { value: choice, selected: choice === chosen }, words[choice] ?? choice);
+    select.append(...choices.map(option));
+    return select;
+  },
+  switch: (id, { usual }, value) => make("input", { id, type: "checkbox", checked: value ?? usual ?? false }),
+  list: (id, { usual }, value) =>
+    make("input", { id, type: "text", pattern: LIST, value: value?.join(", "), placeholder: usual?.join(", ") }),
+};
+
+function number(id, { type, least, most, usual }, value) {
+  const placeholder = typeof usual === "number" ? brief(usual) : null;
+  const bounds = { min: least, max: most, step: type === "whole" ? 1 : "any" };
+  return make("input", { id, type: "number", inputmode: "decimal", value, placeholder, ...bounds });
+}
+
+/** What a field takes, in words. */
+function allowed({ type, least, most }) {
+  if (type === "list") return "whole numbers with commas between them";
+  const what = type === "whole" ? "a whole number" : "a number";
+  if (most === undefined) return least === undefined ? what : `${what}, ${brief(least)} or more`;
+  return `${what} from ${brief(least)} to ${brief(most)}`;
+}
+
+/** What was chosen, undefined for the usual. */
+function valueOf(input, { type, usual }) {
+  if (type === "switch") return input.checked === (usual ?? false) ? undefined : input.checked;
+  if (input.value.trim() === "") return undefined;
+  if (type === "choice") return input.value;
+  return type === "list" ? input.value.split(",").map(Number) : Number(input.value);
+}
