@@ -13,7 +13,7 @@ from backcast.lab.config import EPISODES, TABLES, LabConfig, read_config, settin
 from backcast.lab.frames import encode, greedy_masks
 from backcast.lab.further import SEEDS, Further, _band
 from backcast.lab.inspection import answer
-from backcast.lab.lockstep import NEVER, Lockstep
+from backcast.lab.lockstep import NEVER, Lockstep, _next_chunk
 from backcast.lab.messages import hello
 from backcast.lab.scene import Scene
 
@@ -115,6 +115,13 @@ def test_a_moment_that_takes_long_is_reached_in_slices(walked):
     assert pair.finished
     assert slices > 3
     np.testing.assert_array_equal(pair.walkers[1].action_values, moments[-1][4][1])
+
+
+def test_how_far_it_is_walked_between_looks_at_the_clock():
+    assert _next_chunk(100, 0.004) == 100
+    assert _next_chunk(100, 0.04) == 10
+    assert _next_chunk(100, 0.0) == 400  # at most four times as far
+    assert _next_chunk(1, 10.0) == 1
 
 
 def test_few_positions_are_kept_however_long_it_takes(monkeypatch):

@@ -163,7 +163,7 @@ class Lockstep:
             step = max(1, taken) if self.between else goal
             self._arrive(step, self.at + step - before)
             then, now = now, time.monotonic()
-            chunk = max(1, min(4 * chunk, int(chunk * _LOOK / max(now - then, 1e-9))))
+            chunk = _next_chunk(step - before, now - then)
             if now > deadline:
                 return self.at >= at
         return True
@@ -202,3 +202,8 @@ class Lockstep:
         if len(self._kept) > _MOST_KEPT or n_bytes > _KEPT_BYTES:
             self._kept = [*self._kept[:-1:2], self._kept[-1]]
             self._interval *= 2
+
+
+def _next_chunk(steps: int, seconds: float) -> int:
+    """How many steps to walk before the next look at the clock, if so many took so long."""
+    return max(1, min(4 * steps, int(steps * _LOOK / max(seconds, 1e-6))))
