@@ -52,8 +52,10 @@ _VARIANTS: dict[str, list[dict[str, Any]]] = {
     "td-lambda": [{"traces": "replacing"}],
     "q-lambda": [{"traces": "replacing"}],
 }
+_USUAL: list[tuple[str, dict[str, Any]]] = [(kind, {}) for kind in KINDS]
 _EVERYTHING = [(kind, settings) for kind in KINDS for settings in [{}, *_VARIANTS.get(kind, [])]]
 Row = dict[str, Any]
+Worlds = tuple[tuple[World, int], ...]  # with episodes
 
 
 def bench(anchors: Path | None = None, quick: bool = False, only: str | None = None) -> Iterator[Row]:
@@ -61,14 +63,14 @@ def bench(anchors: Path | None = None, quick: bool = False, only: str | None = N
 
     Args:
         anchors: a directory with dense_maze.c and dense_chain.c to compile and measure against.
-        quick: fewer repetitions, every kind with its usual settings only, no world of a million states, no store of
-            100,000 units.
+        quick: fewer repetitions, two worlds, every kind with its usual settings only, no world of a million states, no
+            store of 100,000 units.
         only: one section.
     """
-    repeats = 2 if quick else 5
+    repeats, worlds = (2, _WORLDS[::2]) if quick else (5, _WORLDS)
     sections: dict[str, Callable[[], Iterator[Row]]] = {
-        "kinds": lambda: kinds_on_the_papers_worlds(repeats),
-        "value updates": lambda: value_updates(repeats, [(kind, {}) for kind in KINDS] if quick else _EVERYTHING),
+        "kinds": lambda: kinds_on_the_papers_worlds(repeats, worlds),
+        "value updates": lambda: value_updates(repeats, worlds, _USUAL if quick else _EVERYTHING),
         "linear": lambda: linear(repeats, ("lms",) if quick else ("lms", "rls")),
         "dense C": lambda: iter(()) if anchors is None else against_c(anchors, repeats),
         "growth": lambda: growth(_GRIDS[:2] if quick else _GRIDS, repeats),
@@ -84,9 +86,9 @@ def bench(anchors: Path | None = None, quick: bool = False, only: str | None = N
             yield from measure()
 
 
-def kinds_on_the_papers_worlds(repeats: int) -> Iterator[Row]:
+def kinds_on_the_papers_worlds(repeats: int, worlds: Worlds) -> Iterator[Row]:
     """Steps per second of the paper's kinds on one core, and of their dense NumPy twins fed the same transitions."""
-    for world, episodes in _WORLDS:
+    for world, episodes in worlds:
         for chosen in _fitting(world, [agent(name) for name in _TWINS]):
             kernel, twin = _take_turns(
                 repeats,
@@ -96,12 +98,12 @@ def kinds_on_the_papers_worlds(repeats: int) -> Iterator[Row]:
             yield _row("kinds", world=world.name, agent=chosen.name, steps_per_second=kernel, dense_numpy=twin)
 
 
-def value_updates(repeats: int, agents: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
+def value_updates(repeats: int, worlds: Worlds, agents: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
     """Nanoseconds per value update of every kind and setting, against the model-free one-step kind of the same world.
 
     What a step costs besides (walking through the world, acting, measuring the error) is shared by its value updates.
     """
-    for world, episodes in _WORLDS:
+    for world, episodes in worlds:
         others = _fitting(world, [agent(kind, **settings) for kind, settings in agents])
         speeds = _take_turns(repeats, *(partial(_updates_per_second, world, chosen, episodes) for chosen in others))
         for chosen, speed in zip(others, speeds, strict=True):
