@@ -21,8 +21,8 @@ def gridworld(side, discount):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("side", "discount"), [(300, 0.99), (700, 1.0)])
-def test_half_a_million_states(side, discount):
+@pytest.mark.parametrize(("side", "discount"), [(300, 0.99), (1000, 1.0)])
+def test_up_to_a_million_states(side, discount):
     mdp = gridworld(side, discount)
     uniform = np.full((mdp.n_states, 4), 0.25)
     P = bc.exact.chain(mdp, uniform)
