@@ -32,7 +32,14 @@ TABLES = tuple(
     )
     if name in gymnasium.registry
 )
-WORLDS = ("maze", "chain", "gymnasium", "boyan", "random-walk", "noisy-tv")
+WORLDS = {
+    "maze": "Maze",
+    "chain": "Leveled chain",
+    "gymnasium": "Gymnasium table",
+    "boyan": "Boyan's chain",
+    "random-walk": "Random walk",
+    "noisy-tv": "Noisy TV",
+}
 
 
 class LabWorld(WorldSpec):
@@ -169,14 +176,6 @@ def _described(field: Any) -> dict[str, Any]:
 
 def world_descriptions() -> list[dict[str, Any]]:
     """The kinds of worlds, with the keys that each takes."""
-    labels = {
-        "maze": "Maze",
-        "chain": "Leveled chain",
-        "gymnasium": "Gymnasium table",
-        "boyan": "Boyan's chain",
-        "random-walk": "Random walk",
-        "noisy-tv": "Noisy TV",
-    }
     choices = {"gymnasium": {"id": list(TABLES)}}
 
     def usual(kind: str) -> dict[str, Any]:
@@ -192,5 +191,5 @@ def world_descriptions() -> list[dict[str, Any]]:
             "choices": choices.get(kind, {}),
             "usual": {**usual(kind), "seed": None},
         }
-        for kind, label in labels.items()
+        for kind, label in WORLDS.items()
     ]

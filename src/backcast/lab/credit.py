@@ -73,7 +73,7 @@ class Credit:
 
     Attributes:
         arrows: from the state that informs, to the state that changed, by how much; the largest first.
-        more: how many more there are.
+        more: how many states changed to which no arrow leads.
         origins: the states that were planned from.
         learned: states that learning changed, and by how much.
         words: one sentence or two.
@@ -144,15 +144,20 @@ def successors(model: Any, s: int, a: int, n_states: int) -> list[tuple[int, flo
     return sorted(((s2, p) for s2, p, _ in known), key=lambda entry: -entry[1])
 
 
+def looks_ahead(model: Any) -> bool:
+    """Whether an agent with this model knows what follows a state."""
+    forward = ForwardModel | ExtendedForward | TwoWayModel | BothModels | Memory | PrioritizedMemory
+    return isinstance(model, forward) or (isinstance(model, LambdaModel) and model.forward)
+
+
 def outlooks(model: Any, s: int, a: int, best: Vector, discount: float) -> list[tuple[int, float, float]]:
     """What is known to follow (s, a): s', its probability, and r + γ̄(s') max_a' q(s', a') where that is best[s']."""
+    if not looks_ahead(model):
+        return []
     if isinstance(model, BothModels):
         model = model.forward
     if isinstance(model, Memory | PrioritizedMemory):
         return _remembered(model.memory if isinstance(model, PrioritizedMemory) else model, s, a, best, discount)
-    forward = isinstance(model, ForwardModel | ExtendedForward | TwoWayModel)
-    if not forward and not (isinstance(model, LambdaModel) and model.forward):
-        return []
     rows = model.rows
     row = s * (len(rows.used) // best.size) + a
     places = slice(rows.offset[row], rows.offset[row] + rows.used[row])

@@ -8,17 +8,15 @@ from backcast import exact
 from backcast.arrays import Indices, Vector
 from backcast.errors import InputError
 from backcast.interaction import EPSILON
-from backcast.lab.credit import successors
+from backcast.lab.credit import looks_ahead, successors
 from backcast.lab.lockstep import Lockstep
 from backcast.lab.scene import Scene
 from backcast.lab.walker import Walker
 from backcast.models.both import BothModels
-from backcast.models.forward import ExtendedForward, ForwardModel
 from backcast.models.learned import LearnedBackward, learned
 from backcast.models.rows import predict
 from backcast.models.truth import extended_rows
 from backcast.models.two_way import TwoWayModel
-from backcast.planners.replay import Memory, PrioritizedMemory
 
 MOST = 40  # neighbours that are sent, the most probable ones
 
@@ -66,12 +64,6 @@ def _beliefs(scene: Scene, walker: Walker, s: int) -> dict[str, Any]:
         "true_predecessors": truth,
         "about": about,
     }
-
-
-def looks_ahead(model: Any) -> bool:
-    """Whether an agent with this model knows what follows a state."""
-    forward = ForwardModel | ExtendedForward | TwoWayModel | BothModels | Memory | PrioritizedMemory
-    return isinstance(model, forward) or bool(getattr(model, "forward", False))
 
 
 def believed_predecessors(

@@ -11,6 +11,7 @@ from backcast.agents import agent
 from backcast.errors import InputError
 from backcast.kinds import KINDS
 from backcast.lab.config import EPISODES, SEED, SIDE, STATES, setting_descriptions, world_descriptions
+from backcast.lab.presets import PRESETS
 from backcast.report.style import NAMES, SYMBOLS, colour
 from backcast.studies.worldspec import Strict
 from backcast.worlds.maze import PAPER_MAZE
@@ -96,8 +97,6 @@ def error_message(sentence: str, about: str) -> str:
 
 def hello() -> dict[str, Any]:
     """What can be on the screen."""
-    from backcast.lab.presets import PRESETS
-
     usual = {name: given.default for name, given in inspect.signature(agent).parameters.items()}
     settings = setting_descriptions()
     for name, told in settings.items():

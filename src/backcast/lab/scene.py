@@ -12,6 +12,7 @@ from backcast.errors import InputError
 from backcast.kinds import Setup
 from backcast.lab.config import CONNECTIONS, CORRECTIONS, LabConfig
 from backcast.lab.layout import layout_of
+from backcast.lab.snippets import as_python, as_toml
 from backcast.loop import Parts
 from backcast.report.style import colour
 from backcast.runs import check_limit
@@ -83,8 +84,6 @@ class Scene:
 
     def describe(self) -> dict[str, Any]:
         """All that the page must know about the scene."""
-        from backcast.lab.snippets import as_python, as_toml
-
         given = self.config.given()
         shown = self.world.mdp.reachable | self.judged
         return {
