@@ -230,13 +230,18 @@ def one_run(
     """
     stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
     drawn = world.draw(seed)
-    setup = Setup(drawn.n_states, drawn.n_actions, drawn.discount, drawn, seed, None if limit >= FOREVER else limit)
-    parts = agent.build(setup)
+    parts = agent.build(setup_for(drawn, seed, limit))
     record = empty_record(len(schedule), drawn)
     table, randomness = drawn.steps_table, streams(seed)
     started = time.thread_time()
     run_episodes(table, parts, schedule, *randomness, limit, budget, record, stop)
     return record, parts, time.thread_time() - started
+
+
+def setup_for(world: World, seed: int, limit: int) -> Setup:
+    """What an agent is told about a world, as drawn for the seed, in which episodes are cut off at this limit."""
+    cut_off = None if limit >= FOREVER else limit
+    return Setup(world.n_states, world.n_actions, world.discount, world, seed, cut_off)
 
 
 def empty_record(episodes: int, world: World | None) -> Record:

@@ -9,13 +9,12 @@ from backcast import exact
 from backcast.agents import Agent
 from backcast.arrays import Mask, Vector
 from backcast.errors import InputError
-from backcast.kinds import Setup
 from backcast.lab.config import CONNECTIONS, CORRECTIONS, LabConfig
 from backcast.lab.layout import layout_of
 from backcast.lab.snippets import as_python, as_toml
 from backcast.loop import Parts
 from backcast.report.style import colour
-from backcast.runs import check_limit
+from backcast.runs import check_limit, setup_for
 from backcast.worlds.world import World
 
 
@@ -47,9 +46,8 @@ class Scene:
 
     def parts_of(self, agent: Agent) -> Parts:
         """An agent that has not begun."""
-        world, side = self.world, "left" if agent is self.agents[0] else "right"
-        setup = Setup(world.n_states, world.n_actions, world.discount, world, self.config.seed, self.limit)
-        return _named(side, partial(agent.build, setup))
+        side = "left" if agent is self.agents[0] else "right"
+        return _named(side, partial(agent.build, setup_for(self.world, self.config.seed, self.limit)))
 
     @cached_property
     def truth(self) -> Vector:
