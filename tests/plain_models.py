@@ -25,14 +25,24 @@ class PlainBackward:
         self.seen = np.zeros((self.S, pairs), dtype=bool)
         self.order = [[] for _ in range(self.S)]  # pairs in the order in which they were first observed
         self.arrivals, self.restarts = np.zeros(self.S), np.zeros((self.S, self.S))
-        self.past, self.ended = [], None
+        self.ends_seen = [[] for _ in range(self.S)]
+        self.past, self.ended, self.told = [], None, [False, False]
         self.model_stream, self.plan_stream = setup.stream(1), setup.stream()
         self.made = [0, 0]
 
     def begin(self, rates, s):
-        """Over several steps the end of the last episode leads to the first state of this one."""
-        if self.agent.looks_far and self.agent.plans_from_current:
+        """The end of the last episode leads to the first state of this one."""
+        self.restart(s, rates[ALPHA_MODEL])
+        if self.agent.plans_from_current and self.told[0]:
             self.plan_from(s, False, rates[ALPHA_PLAN])
+
+    def restart(self, s, alpha):
+        if self.ended is None:
+            self.past = []
+            self.told = [False, self.told[0]]
+        else:
+            self.past.append((self.ended, None, 0.0, 0.0, 1.0))
+            self.arrive(s, alpha)
 
     # ------------------------------------------------------------------ model
 
@@ -76,6 +86,8 @@ class PlainBackward:
 
     def arrive(self, s, alpha):
         found = self.look_back()
+        described = found[0] != "short" and (self.counts or (found[0] != "broken" and found[1] is not None))
+        self.told = [described, self.told[0]]
         if found[0] == "short" or found[-1] < 1e-12:
             return
         mass, forget = found[-1], self.agent.get("forget", 0.0)
@@ -88,6 +100,7 @@ class PlainBackward:
         state, pair, reward, discount, _ = found
         if pair is None:
             self.restarts[s, state] += mass
+            self.ends_seen[s] += [state] if state not in self.ends_seen[s] else []
             return
         if not self.seen[s, pair]:
             self.seen[s, pair] = True
@@ -114,11 +127,6 @@ class PlainBackward:
     # ------------------------------------------------------------------ one interaction
 
     def observe(self, rates, s, a, r, s2, ends, first):
-        if first and self.ended is not None:
-            self.past.append((self.ended, None, 0.0, 0.0, 1.0))
-            self.arrive(s, rates[ALPHA_MODEL])
-        elif first:
-            self.past = []
         gamma = 0.0 if ends else self.discount
         self.past.append((s, s * self.A + a, r, gamma, self.ratio(s, a, rates)))
         self.ended = s2 if ends else None
@@ -126,16 +134,14 @@ class PlainBackward:
         if self.agent.learn:
             self.q[s, a] += rates[ALPHA] * (r + gamma * self.q[s2].max() - self.q[s, a])
             self.made[0] += 1
-        self.plan(s, s2, ends, first, rates[ALPHA_PLAN])
+        self.plan(s, s2, ends, rates[ALPHA_PLAN])
 
-    def plan(self, s, s2, ends, first, alpha):
-        if self.agent.plans_from_current:
+    def plan(self, s, s2, ends, alpha):
+        """From the states whose rows were told how the agent arrived there."""
+        if not self.agent.plans_from_current and self.told[1]:
+            self.plan_from(s, False, alpha)
+        if (self.agent.plans_from_current or (ends and not self.agent.learn)) and self.told[0]:
             self.plan_from(s2, ends, alpha)
-        else:
-            if self.agent.looks_far or not first:
-                self.plan_from(s, False, alpha)
-            if ends and not self.agent.learn:
-                self.plan_from(s2, True, alpha)
 
     # ------------------------------------------------------------------ planning
 
@@ -168,6 +174,9 @@ class PlainBackward:
                 pair = self.draw(later)
                 if pair is None:
                     break
+                if pair < 0:  # a restart: go on from the terminal state before it
+                    later, over = -1 - pair, True
+                    continue
                 unseen = not self.seen[later, pair]
                 target = self.targets(later, over)[pair]
                 self.q.ravel()[pair] += alpha * (target - self.q.ravel()[pair])
@@ -205,6 +214,10 @@ class PlainBackward:
             if left < 0:
                 return pair
         if self.counts:
+            for ended in self.ends_seen[s]:
+                left -= self.restarts[s, ended] / self.arrivals[s]
+                if left < 0:
+                    return -1 - ended
             return None
         while True:
             pair = int(uniform(self.plan_stream) * self.S * self.A)
@@ -240,16 +253,20 @@ class PlainLambda(PlainBackward):
                 self.seen[s2, pair] = True
                 self.order[s2].append(pair)
 
+    def restart(self, s, alpha):
+        self.told = [self.ended is not None, self.told[0]]
+        if self.ended is not None:
+            self.bootstrap(self.ended, None, 0.0, 0.0, s, alpha)
+
     def observe(self, rates, s, a, r, s2, ends, first):
-        if first and self.ended is not None:
-            self.bootstrap(self.ended, None, 0.0, 0.0, s, rates[ALPHA_MODEL])
         self.ended = s2 if ends else None
+        self.told = [True, self.told[0]]
         gamma = 0.0 if ends else self.discount
         self.bootstrap(s, a, r, gamma, s2, rates[ALPHA_MODEL])
         if self.agent.learn:
             self.q[s, a] += rates[ALPHA] * (r + gamma * self.q[s2].max() - self.q[s, a])
             self.made[0] += 1
-        self.plan(s, s2, ends, first, rates[ALPHA_PLAN])
+        self.plan(s, s2, ends, rates[ALPHA_PLAN])
 
     def probability(self, s):
         return self.P[s]

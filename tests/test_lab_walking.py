@@ -297,6 +297,16 @@ def test_a_model_over_several_steps_stands_next_to_what_is_true_over_them():
     assert {s: p for s, _, p in counted["true_predecessors"]} == pytest.approx({2: 0.5, 4: 0.5})  # and new episodes
 
 
+def test_counted_rows_contain_restarts_and_so_does_the_truth_beside_them():
+    counts, softmax = {"kind": "backward", "model": "counts"}, {"kind": "backward"}
+    stage = scene(counts, softmax, world={"kind": "random-walk", "n": 5, "jump": 1})
+    of_counts, of_softmax = answer(Lockstep(stage), 3)["agents"]
+    back = bc.exact.backward(stage.world.mdp, None).states[3]
+    assert back[2] + back[4] < 1  # 3 is where episodes begin
+    assert {s: p for s, _, p in of_counts["true_predecessors"]} == pytest.approx({2: back[2], 4: back[4]})
+    assert {s: p for s, _, p in of_softmax["true_predecessors"]} == pytest.approx({2: 0.5, 4: 0.5})
+
+
 def test_nothing_follows_the_end_of_an_episode():
     pair = Lockstep(scene("true-forward", "forward", world={"kind": "chain", "levels": [3, 2]}))
     told = answer(pair, 4)

@@ -55,6 +55,7 @@ def kernel(function: F, **options: Any) -> F:
     return result
 
 
+_parts: list[type] = []
 _methods: dict[str, dict[type, Callable[..., Any]]] = {}
 _defaults: dict[str, Callable[..., Any]] = {}
 _fields: dict[str, str] = {}
@@ -77,21 +78,32 @@ def part(cls: C) -> C:
                 _announce(name, method)
             _methods[name][cls] = method
             setattr(cls, name, kernel(method))
+    _parts.append(cls)
+    for name, default in _defaults.items():
+        _complete(cls, name, kernel(default))
     for name in _fields.keys() & _methods.keys():
         raise TypeError(f"{cls.__name__}: {name!r} is a field of {_fields[name]} and a method of a part; rename one")
     return cls
 
 
 def optional(name: str) -> Callable[[F], F]:
-    """Decorator: what a kernel does when it calls this method of a part that has none."""
+    """Decorator: what happens when this method is called of a part that has none."""
 
     def add(function: F) -> F:
         _defaults[name] = function
         if name not in _methods:
             _announce(name, function)
+        for cls in _parts:
+            _complete(cls, name, kernel(function))
         return function
 
     return add
+
+
+def _complete(cls: type, name: str, default: Callable[..., Any]) -> None:
+    """Give a part the default of a method that it does not have, for callers in Python."""
+    if not hasattr(cls, name):
+        setattr(cls, name, default)
 
 
 def _announce(name: str, example: Callable[..., Any]) -> None:

@@ -109,7 +109,14 @@ class Record(NamedTuple):
 
 @kernel
 def begin(agent: Parts, rates: Vector, s: int) -> None:
-    """The first state of an episode."""
+    """An episode begins in s: the model is told, then the planner."""
+    agent.model.restart(s, rates)
+    plan_first(agent, rates, s)
+
+
+@kernel
+def plan_first(agent: Parts, rates: Vector, s: int) -> None:
+    """Planning before the first step of an episode."""
     agent.updates[PLANNING] += agent.planner.begin(agent.model, agent.values, s, agent.discount, rates)
 
 
@@ -139,6 +146,11 @@ def finish(agent: Parts, rates: Vector, s: int, ends: bool) -> None:
     """An episode is over: it ended in s, or it was cut off there."""
     agent.updates[LEARNING] += agent.learner.conclude(agent.values, s, ends, agent.discount, rates)
     agent.updates[PLANNING] += agent.planner.finish(agent.model, agent.values, s, ends, agent.discount, rates)
+
+
+@optional("restart")
+def _learns_from_steps(self: Any, s: int, rates: Vector) -> None:
+    """Most models learn nothing from the beginning of an episode."""
 
 
 @optional("begin")

@@ -59,6 +59,7 @@ class Stepwise:
         self._refuse_unknown(state=s)
         self.episode += 1
         self._first = True
+        self._make_room(s, 0, s)
         begin(self.parts, self.rates, s)
 
     @property

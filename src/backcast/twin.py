@@ -55,9 +55,13 @@ class DenseTwin:
             self.pair_reward = exact.transition_reward(world.mdp, world.policy)
 
     def begin(self, rates: Vector, s: int) -> None:
-        """Pure forward planning from s' plans also from the first state of an episode."""
-        if self.direction == "forward" and self.agent.plans_from_current and not self.agent.learn:
+        """Pure forward planning from s' plans also from the first state of an episode; so do true backward rows."""
+        if not self.agent.plans_from_current:
+            return
+        if self.direction == "forward" and not self.agent.learn:
             self.plan_forward(s, rates[ALPHA_PLAN])
+        if self.direction == "backward" and self.true:
+            self.plan_backward(s, False, rates[ALPHA_PLAN])
 
     def observe(self, rates: Vector, s: int, a: int, r: float, s2: int, ends: bool, first: bool) -> None:
         """One interaction: learn the model, learn the values, plan."""
@@ -90,7 +94,7 @@ class DenseTwin:
         if self.direction == "backward":
             if current:
                 self.plan_backward(s2, ends, alpha)
-            elif not first:
+            elif self.true or not first:  # true rows contain restarts
                 self.plan_backward(s, False, alpha)
             if not current and pure and ends:
                 self.plan_backward(s2, True, alpha)

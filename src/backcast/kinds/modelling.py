@@ -9,11 +9,11 @@ from backcast.errors import InputError
 from backcast.kinds.reach import room_for
 from backcast.kinds.registry import Setup
 from backcast.models import BackwardModel, ExtendedForward, ExtendedModel, ForwardModel, LambdaModel
-from backcast.models.counts import empty_counts
+from backcast.models.counts import CountRows, empty_counts
 from backcast.models.lambda_td import empty_mixtures
 from backcast.models.past import GREEDY, NOBODY, Stop, empty_past
 from backcast.models.rows import empty_rows
-from backcast.models.truth import backward_rows, extended_rows, forward_rows
+from backcast.models.truth import backward_rows, extended_rows, forward_rows, restart_rows
 from backcast.options import option_chances, per_state
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def backward_model(setup: Setup, agent: "Agent") -> Any:
         learns=how != "true",
         forgets=agent.get("forget", 0.0),
         follow=_follow(setup, agent),
+        restarts=_restarts(setup, agent, np.zeros(setup.n_states, dtype=np.int64)),
     )
 
 
@@ -89,7 +90,8 @@ def _lambda_by_td(setup: Setup, agent: "Agent", forward: bool) -> LambdaModel:
     room_for(setup, agent, forward)  # refuses worlds that are too large
     rows = empty_mixtures(setup.n_states, width)
     lam = per_state("lam", agent.get("lam"), setup.n_states)
-    return LambdaModel(rows, lam, np.full(1, -1), setup.n_actions, forward, NOBODY, NOBODY)
+    told = np.zeros(1, dtype=np.bool_)
+    return LambdaModel(rows, lam, np.full(1, -1), told, setup.n_actions, forward, NOBODY, NOBODY)
 
 
 def _along_the_way(setup: Setup, agent: "Agent", forward: bool) -> ExtendedModel:
@@ -109,9 +111,9 @@ def _along_the_way(setup: Setup, agent: "Agent", forward: bool) -> ExtendedModel
         rows = empty_rows(room, n if forward else pairs)
     return ExtendedModel(
         rows=rows,
-        restarts=empty_counts(restarts),
+        restarts=_restarts(setup, agent, restarts),
         led=np.zeros(pairs),
-        arrivals=np.zeros(n),
+        arrivals=np.ones(n) if how == "true" else np.zeros(n),
         weight=np.ones(n) if ends is None else per_state("option.termination", ends, n),
         past=empty_past(len(span.weights) or _LONGEST),
         stop=Stop(np.cumsum(span.weights), span.stop, span.go_on, setup.stream(1)),
@@ -124,6 +126,14 @@ def _along_the_way(setup: Setup, agent: "Agent", forward: bool) -> ExtendedModel
         terminates=forward and option is not None,
         learns=how != "true",
     )
+
+
+def _restarts(setup: Setup, agent: "Agent", room: Indices) -> CountRows:
+    """Ways that began at a terminal state: counted, or true where sampled planning goes on over them."""
+    if not agent.knows_the_truth or agent.get("depth", 1) == 1 or agent.get("sample") is None:
+        return empty_counts(room)
+    assert setup.world is not None
+    return restart_rows(setup.world, agent.span)
 
 
 def _given_action(room: Indices, n_states: int, n_actions: int) -> Indices:

@@ -123,4 +123,4 @@ def backward_planner(setup: Setup, agent: "Agent") -> BackwardPlanner:
         how = Predecessors(top, depth, *(np.zeros(depth, dtype=np.int64) for _ in range(3)))
     elif agent.get("features") is not None:
         how = WeighedPredecessors(np.zeros(setup.n_states * setup.n_actions))
-    return BackwardPlanner(agent.plans_from_current, not agent.learn, agent.looks_far, how)
+    return BackwardPlanner(agent.plans_from_current, not agent.learn, how)

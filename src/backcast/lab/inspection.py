@@ -88,9 +88,8 @@ def believed_predecessors(
 def true_predecessors(scene: Scene, walker: Walker, s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
     """(s̃, ã, P←(s̃, ã | s)) of what the agent's model is to learn, and under which policy; else why there are none.
 
-    P←(s̃, ã | s) = d(s̃) π(ã | s̃) P(s | s̃, ã) / d(s), with the stationary distribution d of the recurrent chain. A model
-    that learns from steps is not told of new episodes: they are left out, as if none began in s. A true model knows
-    them, and what is missing to 1 is theirs.
+    P←(s̃, ã | s) = d(s̃) π(ã | s̃) P(s | s̃, ã) / d(s), with the stationary distribution d of the recurrent chain. If the
+    rows of the agent's model contain restarts, what is missing to 1 is theirs; otherwise they are left out here, too.
     """
     world, agent = scene.world, walker.agent
     if agent.looks_far:
@@ -105,9 +104,15 @@ def true_predecessors(scene: Scene, walker: Walker, s: int) -> tuple[list[tuple[
     choices = np.ones((world.n_states, 1)) if world.n_actions == 1 else policy
     came_from = (np.where(world.mdp.terminal, 0.0, d)[:, None] * choices).ravel()
     joint = came_from * world.rows.tocsc()[:, [s]].toarray().ravel() / d[s]
-    joint /= 1.0 if agent.knows_the_truth or not joint.any() else joint.sum()
+    if joint.any() and not _contains_restarts(walker.now.parts.model):
+        joint /= joint.sum()
     pairs = np.flatnonzero(joint > 0)
     return _pairs(pairs, joint[pairs], world.n_actions), about
+
+
+def _contains_restarts(model: Any) -> bool:
+    asked = learned(model.backward if isinstance(model, BothModels) else model, 1, 1)
+    return isinstance(asked, LearnedBackward) and asked.contains_restarts
 
 
 def _true_over_steps(scene: Scene, span: tuple[str, Any], s: int) -> tuple[list[tuple[int, int, float]] | None, str]:

@@ -17,7 +17,7 @@ from backcast.arrays import Vector
 from backcast.interaction import ALPHA_PLAN, EPSILON, Step
 from backcast.lab.credit import Change, Credit, How, counted, credit_of
 from backcast.lab.scene import Scene
-from backcast.loop import PLANNING, Parts, Place, begin, exploded, finish, learn_from, plan_after, walk
+from backcast.loop import PLANNING, Parts, Place, exploded, finish, learn_from, plan_after, plan_first, walk
 from backcast.models import Rows
 from backcast.planners import BackwardPlanner, BothPlanners, ForwardPlanner, NoPlanner
 from backcast.planners.witness import way, witnessed
@@ -100,19 +100,23 @@ class Walker:
 
     def begin_episode(self) -> None:
         """Draw a start and begin there."""
+        for *_, plan in self._begin():
+            plan()
+
+    def _begin(self) -> "Iterator[Plan]":
+        """Draw a start and begin there; what the planner does before the first step is left to the caller."""
         now = self.now
         now.episode += 1
         if self.lost:
             now.place = now.place._replace(steps=0)
             return
         s = int(self.table.draw_start(uniform(now.world_stream)))
-        ends = bool(self.table.terminal[s])
-        now.place = Place(s, 0, 0.0, now.place.largest, ends, False)
-        if ends:
-            now.parts.planner.seen[0] = 0
-            now.parts.planner.note(s)
-        else:
-            begin(now.parts, self.rates, s)
+        now.place = Place(s, 0, 0.0, now.place.largest, bool(self.table.terminal[s]), False)
+        now.parts.planner.seen[0] = 0
+        now.parts.planner.note(s)
+        if not now.place.ends:
+            now.parts.model.restart(s, self.rates)
+            yield from _first_plans(now.parts, self.rates, s)
 
     def walk_to(self, steps: int) -> None:
         """Go on, compiled, until the episode has so many steps or is over."""
@@ -135,15 +139,12 @@ class Walker:
     def _watched(self, begins: bool) -> Iterator[Change]:
         before = self.action_values
         if begins:
-            self.begin_episode()
-            before = yield from self._change(*_first_aim(self.now.parts.planner.observed, self.now.place.s), before)
+            before = yield from self._planned(self._begin(), before)
         if self.over:
             return
         step = self._step()
         before = yield from self._change("learning", None, before)
-        for how, origin, parts, plan in _plans(self.now.parts, self.rates, step):
-            plan()
-            before = yield from self._change(how, origin, before, parts.model)
+        before = yield from self._planned(_plans(self.now.parts, self.rates, step), before)
         if exploded(self.now.parts.values, step.s, step.a, self.now.place.largest):
             self.now.place = self.now.place._replace(ends=True, lost=True)
         planned = self.now.parts.updates[PLANNING]
@@ -151,6 +152,13 @@ class Walker:
         if self.over:
             how = "elsewhere" if self.now.parts.updates[PLANNING] > planned else "learning"
             yield from self._change(how, None, before)
+
+    def _planned(self, plans: "Iterator[Plan]", before: Vector) -> Any:
+        """Plan, and yield what each plan has changed; the values after the last."""
+        for how, origin, parts, plan in plans:
+            plan()
+            before = yield from self._change(how, origin, before, parts.model)
+        return before
 
     def _change(self, how: How | None, origin: int | None, before: Vector, model: Any = None) -> Any:
         """Yield what has changed, if anything was done; the values after it."""
@@ -188,18 +196,29 @@ def _plans(parts: Parts, rates: Vector, step: Step) -> Iterator[Plan]:
 
     How, from which state, by which agent (one that plans in both directions is two), and what is to be called.
     """
-    planner = parts.planner.observed
-    one_by_one = [(parts.model, planner)]
-    if isinstance(planner, BothPlanners):
-        one_by_one = list(zip(parts.model, planner, strict=True))
-    for model, direction in one_by_one:
-        alone = parts._replace(model=model, planner=direction)
-        if isinstance(direction, BackwardPlanner) and not direction.current and direction.pure and step.ends:
+    for alone in _one_by_one(parts):
+        planner = alone.planner
+        if isinstance(planner, BackwardPlanner) and not planner.current and planner.pure and step.ends:
             before_it = step._replace(ends=False)
-            yield *_aim(direction, before_it), alone, partial(plan_after, alone, rates, before_it)
-            yield "backward", step.s2, alone, partial(_plan_from_the_end, alone, rates, step.s2)
+            yield *_aim(alone, before_it), alone, partial(plan_after, alone, rates, before_it)
+            if alone.model.describes(False, 0):
+                yield "backward", step.s2, alone, partial(_plan_from_the_end, alone, rates, step.s2)
         else:
-            yield *_aim(direction, step), alone, partial(plan_after, alone, rates, step)
+            yield *_aim(alone, step), alone, partial(plan_after, alone, rates, step)
+
+
+def _first_plans(parts: Parts, rates: Vector, s: int) -> Iterator[Plan]:
+    """The same when an episode begins in s."""
+    for alone in _one_by_one(parts):
+        yield *_first_aim(alone, s), alone, partial(plan_first, alone, rates, s)
+
+
+def _one_by_one(parts: Parts) -> list[Parts]:
+    """An agent without its witness; one that plans in both directions as two."""
+    planner = parts.planner.observed
+    if isinstance(planner, BothPlanners):
+        return [parts._replace(model=m, planner=p) for m, p in zip(parts.model, planner, strict=True)]
+    return [parts._replace(planner=planner)]
 
 
 def _plan_from_the_end(parts: Parts, rates: Vector, s: int) -> None:
@@ -208,25 +227,28 @@ def _plan_from_the_end(parts: Parts, rates: Vector, s: int) -> None:
     parts.updates[PLANNING] += corrected
 
 
-def _first_aim(planner: Any, s: int) -> tuple[How | None, int | None]:
-    """How a planner plans when an episode begins in s, and from where; None if it does not."""
-    if isinstance(planner, BackwardPlanner) and planner.current and planner.far:
+def _first_aim(agent: Parts, s: int) -> tuple[How | None, int | None]:
+    """How an agent plans when an episode begins in s, and from where; None if it does not."""
+    planner = agent.planner
+    if isinstance(planner, BackwardPlanner) and planner.current and agent.model.describes(True, 0):
         return "backward", s
     if isinstance(planner, ForwardPlanner) and planner.current and planner.pure:
         return "forward", s
     return None, None
 
 
-def _aim(planner: Any, step: Step) -> tuple[How | None, int | None]:
-    """How a planner plans after a step, and from which state; None if it does not."""
+def _aim(agent: Parts, step: Step) -> tuple[How | None, int | None]:
+    """How an agent plans after a step, and from which state; None if it does not."""
+    planner = agent.planner
     if isinstance(planner, NoPlanner):
         return None, None
     if isinstance(planner, ForwardPlanner):
         skips = planner.current and step.ends
         return (None, None) if skips else ("forward", step.s2 if planner.current else step.s)
     if isinstance(planner, BackwardPlanner):
-        skips = not planner.current and step.first and not planner.far
-        return (None, None) if skips else ("backward", step.s2 if planner.current else step.s)
+        if planner.current:
+            return ("backward", step.s2) if agent.model.describes(False, 0) else (None, None)
+        return ("backward", step.s) if agent.model.describes(step.first, 1) else (None, None)
     return "elsewhere", None
 
 

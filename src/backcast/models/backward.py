@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from backcast.arrays import Vector
 from backcast.compiling import part
 from backcast.interaction import ALPHA_MODEL, Step
+from backcast.models.counts import CountRows, draw_restart
 from backcast.models.past import importance
 from backcast.values import Values
 
@@ -29,6 +30,7 @@ class BackwardModel(NamedTuple):
         learns: False for a true model.
         forgets: by how much a row is drawn back before each step of it.
         follow: the policy that steps are weighted towards, see `importance`.
+        restarts: of a true model, the terminal states that lead to each s; empty where nobody asks for them.
     """
 
     rows: Any
@@ -38,6 +40,7 @@ class BackwardModel(NamedTuple):
     learns: bool
     forgets: float
     follow: Vector
+    restarts: CountRows
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Cross-entropy step for the row of s' towards (s, a); regression step for the reward."""
@@ -54,6 +57,14 @@ class BackwardModel(NamedTuple):
             self.rows.reward[place] += alpha * (step.r - self.rows.reward[place])
         else:
             self.state_reward[step.s2] += alpha * (step.r - self.state_reward[step.s2])
+
+    def describes(self, first: bool, back: int) -> bool:
+        """True rows contain restarts; a softmax over the pairs that may precede s has no place for them."""
+        return not first or not self.learns
+
+    def ended_before(self, s: int, left: float) -> int:
+        """The terminal state that led to s, for what a row leaves of a uniform number, or −1."""
+        return draw_restart(self.restarts, self.restarts.total, s, left)
 
     def first_row(self, s: int) -> int:
         """One row for each state."""

@@ -19,3 +19,8 @@ class BothModels(NamedTuple):
         """Both learn from the step."""
         self.forward.learn(values, step, discount, rates)
         self.backward.learn(values, step, discount, rates)
+
+    def restart(self, s: int, rates: Vector) -> None:
+        """Both are told where an episode begins."""
+        self.forward.restart(s, rates)
+        self.backward.restart(s, rates)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from backcast.arrays import Indices, Vector
-from backcast.compiling import part
+from backcast.compiling import kernel, part
 from backcast.models.rows import find, places_for
 
 
@@ -70,6 +70,24 @@ class CountRows(NamedTuple):
     def unobserved(self, row: int) -> int:
         """None."""
         return 0
+
+
+@kernel
+def draw_restart(restarts: CountRows, arrivals: Vector, s: int, left: float) -> int:
+    """Which terminal state led to s; −1 if none did.
+
+    Args:
+        restarts: a row for each s over terminal states.
+        arrivals: (S,) how often s was arrived at.
+        s: the state.
+        left: what the probabilities of the other predecessors leave of a uniform number.
+    """
+    first = restarts.offset[s]
+    for k in range(first, first + restarts.used[s]):
+        left -= restarts.weight[k] / arrivals[s]
+        if left < 0.0:
+            return restarts.key[k]
+    return -1
 
 
 def empty_counts(capacity: Indices) -> CountRows:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from backcast.arrays import Vector
 from backcast.compiling import kernel, part
 from backcast.interaction import ALPHA_MODEL, Step
-from backcast.models.counts import CountRows
+from backcast.models.counts import CountRows, draw_restart
 from backcast.models.past import Past, Stop, importance, look_back
 from backcast.models.rows import connect
 from backcast.randomness import uniform
@@ -59,16 +59,10 @@ class ExtendedModel(NamedTuple):
     learns: bool
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
-        """Remember the step, and the restart before it; look back from each state that was arrived at."""
+        """Remember the step; look back from the state that it led to."""
         if not self.learns:
             return
         past = self.past
-        if step.first:
-            if past.ended[0] >= 0:
-                past.remember(-1 - past.ended[0], 0.0, 0.0, 1.0)
-                arrive(self, step.s, rates[ALPHA_MODEL])
-            else:
-                past.clock[0] = 0
         ratio = 1.0 if self.follow.size == 0 else importance(self.follow, values, step, rates)
         past.remember(step.s * self.n_actions + step.a, step.r, 0.0 if step.ends else discount, ratio)
         past.ended[0] = step.s2 if step.ends else -1
@@ -76,6 +70,26 @@ class ExtendedModel(NamedTuple):
             terminate(self, step.s2, step.ends, rates[ALPHA_MODEL])
         else:
             arrive(self, step.s2, rates[ALPHA_MODEL])
+
+    def restart(self, s: int, rates: Vector) -> None:
+        """Remember the restart, if the last episode ended, and look back from s; if it was cut off, so is the way."""
+        past = self.past
+        if past.ended[0] < 0:
+            past.clock[0] = 0
+            past.mark(False)
+        elif self.learns:
+            past.remember(-1 - past.ended[0], 0.0, 0.0, 1.0)
+            past.ended[0] = -1
+            if not self.terminates:
+                arrive(self, s, rates[ALPHA_MODEL])
+
+    def describes(self, first: bool, back: int) -> bool:
+        """What a row was not told of it does not describe: ways too short and, in a softmax, those from a restart."""
+        return self.past.told[back] or not self.learns
+
+    def ended_before(self, s: int, left: float) -> int:
+        """The terminal state that a way back from s begins in, for what a row leaves of a uniform number, or −1."""
+        return draw_restart(self.restarts, self.arrivals, s, left)
 
     def first_row(self, s: int) -> int:
         """The first row with predecessors of s."""
@@ -109,9 +123,10 @@ class ExtendedModel(NamedTuple):
 def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
     """Look back from s once, and observe what is found there."""
     way = look_back(model.past, model.stop, model.n_actions)
+    starts = way.found == 1 and way.origin >= 0
+    model.past.mark(starts or (way.found >= 0 and model.rows.width == 0))
     if way.found < 0 or way.ratio < _NEGLIGIBLE:
         return
-    starts = way.found == 1 and way.origin >= 0
     if model.forward:
         if starts:
             if model.forgets > 0.0:

@@ -100,6 +100,10 @@ class ExtendedForward(NamedTuple):
         """Remember the step and look back along the way."""
         self.ways.learn(values, step, discount, rates)
 
+    def restart(self, s: int, rates: Vector) -> None:
+        """Remember the restart and look back along the way."""
+        self.ways.restart(s, rates)
+
     def look_ahead(self, values: Values, s: int, discount: float) -> float:
         """The value of s; how far it is discounted is known to the entries."""
         return values.best(s)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
+from backcast.arrays import Indices, Mask, Vector
 from backcast.compiling import kernel, part
 from backcast.interaction import ALPHA_MODEL, Step
 from backcast.values import Values
@@ -94,6 +94,7 @@ class LambdaModel(NamedTuple):
         rows: a row for each s over the pairs s̃·A + ã; `forward`: for each s̃ over s.
         lam: (S,) λ.
         ended: (1,) the terminal state that the last step ended in, or −1: it leads to the next start.
+        told: (1,) whether the row of the first state of the episode was told of its restart.
         n_actions: A.
         forward: which way it looks.
         ahead: empty, and so is `sum_ahead`: nothing is left to outcomes never observed.
@@ -102,17 +103,27 @@ class LambdaModel(NamedTuple):
     rows: Mixtures
     lam: Vector
     ended: Indices
+    told: Mask
     n_actions: int
     forward: bool
     ahead: Vector
     sum_ahead: Vector
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
-        """Learn from the step, and from the restart before it."""
-        if step.first and self.ended[0] >= 0:
-            bootstrap(self, self.ended[0], -1, 0.0, 0.0, step.s, rates[ALPHA_MODEL])
+        """Learn from the step."""
         bootstrap(self, step.s, step.a, step.r, 0.0 if step.ends else discount, step.s2, rates[ALPHA_MODEL])
         self.ended[0] = step.s2 if step.ends else -1
+
+    def restart(self, s: int, rates: Vector) -> None:
+        """Learn from the restart, if the last episode ended."""
+        self.told[0] = self.ended[0] >= 0
+        if self.told[0]:
+            bootstrap(self, self.ended[0], -1, 0.0, 0.0, s, rates[ALPHA_MODEL])
+            self.ended[0] = -1
+
+    def describes(self, first: bool, back: int) -> bool:
+        """Rows are told of all steps, and of restarts that follow the end of an episode."""
+        return not first or self.told[0]
 
     def first_row(self, s: int) -> int:
         """One row for each state."""

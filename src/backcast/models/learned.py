@@ -64,6 +64,11 @@ class LearnedBackward:
         return Prediction(states, actions, chances[order], each_other)
 
     @property
+    def contains_restarts(self) -> bool:
+        """Whether rows also say how often an episode began in s; those of a softmax describe steps only."""
+        return not self.model.rows.width
+
+    @property
     def joint(self) -> Vector:
         """P←(s̃, ã | s), (S, S, A) [s, s̃, ã]; no action led from a terminal state: a restart is spread over all."""
         full = self._spread("weight") + self._restarts()

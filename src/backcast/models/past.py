@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
+from backcast.arrays import Indices, Mask, Vector
 from backcast.compiling import kernel, part
 from backcast.interaction import EPSILON, Step
 from backcast.policies import chance, greedy_chance
@@ -45,6 +45,7 @@ class Past(NamedTuple):
         ratio: (K,) ρ.
         clock: (2,) how many steps are remembered, and where the next one goes.
         ended: (1,) the terminal state that the last step ended in, or −1.
+        told: (2,) whether the row of the state last arrived in, and of the one before it, was told of that arrival.
     """
 
     pairs: Indices
@@ -53,6 +54,7 @@ class Past(NamedTuple):
     ratio: Vector
     clock: Indices
     ended: Indices
+    told: Mask
 
     def remember(self, pair: int, r: float, discount: float, ratio: float) -> None:
         """One more step."""
@@ -61,11 +63,17 @@ class Past(NamedTuple):
         self.clock[0] = min(self.clock[0] + 1, self.pairs.size)
         self.clock[1] = at + 1 if at + 1 < self.pairs.size else 0
 
+    def mark(self, told: bool) -> None:
+        """The agent arrived in a state, and its row was told of that, or not."""
+        self.told[1] = self.told[0]
+        self.told[0] = told
+
 
 def empty_past(length: int) -> Past:
     """Room for the last `length` steps."""
-    clock, ended = np.zeros(2, dtype=np.int64), np.full(1, -1)
-    return Past(np.zeros(length, dtype=np.int64), np.zeros(length), np.zeros(length), np.zeros(length), clock, ended)
+    pairs, clock = np.zeros(length, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    told = np.zeros(2, dtype=np.bool_)
+    return Past(pairs, np.zeros(length), np.zeros(length), np.zeros(length), clock, np.full(1, -1), told)
 
 
 @part

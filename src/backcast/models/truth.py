@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import ratio
+from backcast.arrays import Matrix, ratio
 from backcast.exact import lambda_model, multi_time, n_step, stationary
 from backcast.exact.chains import as_policy, mix, restarting, scale
 from backcast.exact.reversal import reverse
 from backcast.exact.time_extended import TimeExtended, ending_model, stopping_model
+from backcast.mdp import FiniteMDP
+from backcast.models.counts import CountRows
 from backcast.models.rows import Rows, true_rows
 from backcast.options import option_chances
 from backcast.worlds.world import World
@@ -34,7 +36,7 @@ def backward_rows(world: World) -> Rows:
     Terminal states are left out as predecessors (a restart is no step whose value could be corrected), and a state
     that is never visited has an empty row.
     """
-    mdp = world.mdp
+    mdp = _of_steps(world.mdp)
     pi = as_policy(mdp, world.policy)
     d = stationary(mdp, world.policy)
     lives = np.where(mdp.terminal, 0.0, 1.0)
@@ -52,10 +54,7 @@ def extended_rows(world: World, span: tuple[str, Any], forward: bool) -> Rows:
     As in `backward_rows`, no way begins at a terminal state.
     """
     true = _true_model(world, span, "forward" if forward else "backward")
-    probability, earned, discounted = (
-        sparse.csr_array(np.nan_to_num(part.toarray() if sparse.issparse(part) else part))
-        for part in (true.states, true.earned, true.discounted)
-    )
+    probability, earned, discounted = map(_defined, (true.states, true.earned, true.discounted))
     lives = np.where(world.mdp.terminal, 0.0, 1.0)
     probability = scale(lives, probability, None) if forward else scale(None, probability, lives)
     probability.eliminate_zeros()
@@ -64,13 +63,37 @@ def extended_rows(world: World, span: tuple[str, Any], forward: bool) -> Rows:
     return true_rows(probability.indptr, probability.indices, probability.data, reward, carried)
 
 
+@lru_cache(maxsize=4)
+def restart_rows(world: World, span: tuple[str, Any]) -> CountRows:
+    """The ways that `extended_rows` leave out: P←(s̃ | s) of the terminal states s̃, a row for each s."""
+    back = scale(None, _defined(_true_model(world, span, "backward").states), world.mdp.terminal.astype(np.float64))
+    back.eliminate_zeros()
+    rows = true_rows(back.indptr, back.indices, back.data, np.zeros(back.nnz))
+    return CountRows(*rows[:-1], np.ones(world.n_states), 0)
+
+
 def _true_model(world: World, span: tuple[str, Any], looking: str) -> TimeExtended:
-    name, value = span
+    mdp, (name, value) = _of_steps(world.mdp), span
     if name == "option" and looking == "forward":
-        return ending_model(world.mdp, world.policy, value.termination)
+        return ending_model(mdp, world.policy, value.termination)
     if name == "option":
         stop, go_on = option_chances(value, world.n_states)
-        return stopping_model(world.mdp, world.policy, stop, go_on, looking)
+        return stopping_model(mdp, world.policy, stop, go_on, looking)
     models: dict[str, Any] = {"horizon": n_step, "weights": multi_time, "lam": lambda_model}
-    result: TimeExtended = models[name](world.mdp, world.policy, value, looking)
+    result: TimeExtended = models[name](mdp, world.policy, value, looking)
     return result
+
+
+def _of_steps(mdp: FiniteMDP) -> FiniteMDP:
+    """The same world without episodes that end where they begin: no step leads there, and nobody plans from there."""
+    starts = mdp.start * ~mdp.terminal
+    if not starts.any() or not (mdp.start[mdp.terminal] > 0).any():
+        return mdp
+    return FiniteMDP(mdp.table, mdp.table_reward, mdp.discount, starts / starts.sum(), mdp.terminal)
+
+
+def _defined(matrix: Matrix) -> sparse.csr_array:
+    """As csr, 0 in rows of states that are never visited."""
+    defined = sparse.csr_array(matrix, copy=True)
+    defined.data = np.nan_to_num(defined.data)
+    return defined

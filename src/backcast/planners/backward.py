@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from backcast.arrays import Vector
-from backcast.compiling import kernel, part
+from backcast.compiling import kernel, optional, part
 from backcast.interaction import ALPHA_PLAN, Step
 from backcast.values import Values, fold
 
@@ -14,33 +14,45 @@ _SMALL = 1e-6
 class BackwardPlanner(NamedTuple):
     """Plans from s' (`current`) or from s; `pure` if there is no learning beside it; `how` says what is corrected.
 
-    Over one step, nothing led to the first state of an episode, and it is not planned from. Over several (`far`), the
-    end of the episode before did, and states near the end would else not be corrected. Pure planning from s plans once
-    more from the terminal state at the end of an episode, which would else never be planned from.
+    A state is planned from whenever the agent arrives there and the model's row describes that arrival. Then the
+    corrections of a long run are in sum those of learning: Σ_s d(s) P←(s̃ | s) δ(s̃, s) = d(s̃) E[δ | s̃], which is 0 at
+    v_π. In particular, the first state of an episode is planned from if and only if the rows contain restarts.
+
+    Pure planning from s plans once more from the terminal state at the end of an episode; otherwise that state would
+    never be planned from.
     """
 
     current: bool
     pure: bool
-    far: bool
     how: Any
 
     def begin(self, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
-        """Plan from the first state of an episode, if ways over its beginning lead there."""
-        if self.current and self.far:
+        """Plan from the first state of an episode; the number of value updates."""
+        if self.current and model.describes(True, 0):
             return self.how.correct(model, values, s, discount, discount, rates[ALPHA_PLAN])
         return 0
 
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan from the reference state(s) of a step; the number of value updates."""
         alpha = rates[ALPHA_PLAN]
-        if self.current:
-            return self.how.correct(model, values, step.s2, 0.0 if step.ends else discount, discount, alpha)
         updates = 0
-        if self.far or not step.first:
+        if not self.current and model.describes(step.first, 1):
             updates += self.how.correct(model, values, step.s, discount, discount, alpha)
-        if step.ends and self.pure:
-            updates += self.how.correct(model, values, step.s2, 0.0, discount, alpha)
+        if (self.current or (self.pure and step.ends)) and model.describes(False, 0):
+            updates += self.how.correct(model, values, step.s2, 0.0 if step.ends else discount, discount, alpha)
         return updates
+
+
+@optional("describes")
+def _describes_steps(self: Any, first: bool, back: int) -> bool:
+    """Whether the row of a state describes how the agent arrived there. Most rows describe steps, not restarts.
+
+    Args:
+        self: the model.
+        first: whether the state began the episode.
+        back: 0 for the state that was arrived in last, 1 for the one before it.
+    """
+    return not first
 
 
 @part

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from backcast.arrays import Indices
-from backcast.compiling import kernel, part
+from backcast.compiling import kernel, optional, part
 from backcast.models.rows import draw_unobserved
 from backcast.planners.backward import correct_all
 from backcast.randomness import Stream, uniform
@@ -16,7 +16,8 @@ NOTHING, UNSEEN = -1, -2
 class SampledPredecessors(NamedTuple):
     """Algorithm 1 as printed: s̃ ~ P←(s), then an update of v(s̃) towards s; `samples` times.
 
-    With a depth, each sample goes on from s̃ to one of its own predecessors, and so on.
+    With a depth, each sample goes on from s̃ to one of its own predecessors, and so on; over a restart, it goes on from
+    the terminal state. So each level plans from all states as often as the agent visits them.
     """
 
     samples: int
@@ -29,20 +30,27 @@ class SampledPredecessors(NamedTuple):
         for _ in range(self.samples):
             later, carried = s, discount
             for _ in range(self.depth):
-                pair = correct_one(model, values, later, carried, alpha, self.stream)
-                updates += 1 if pair != NOTHING else 0
-                if pair < 0:
+                drawn = correct_one(model, values, later, carried, alpha, self.stream)
+                updates += 1 if drawn.corrected != NOTHING else 0
+                if drawn.state < 0:
                     break
-                later, carried = pair // values.n_actions, onward
+                later, carried = drawn.state, 0.0 if drawn.corrected == NOTHING else onward
         return updates
 
 
-@kernel
-def correct_one(model: Any, values: Values, s: int, discount: float, alpha: float, stream: Stream) -> int:
-    """Draw s̃, ã ~ P←(s) and update q(s̃, ã) with step size α; the pair, `NOTHING` where nothing leads to s.
+class Drawn(NamedTuple):
+    """What was corrected: a pair, `UNSEEN` or `NOTHING`; and the state to plan on from, −1 if there is none."""
 
-    The row's probabilities may leave something over (a restart, the end of an option): then nothing is drawn. Of a pair
-    that was never observed it is not even known whether it goes on: `UNSEEN`, and nobody plans on from there.
+    corrected: int
+    state: int
+
+
+@kernel
+def correct_one(model: Any, values: Values, s: int, discount: float, alpha: float, stream: Stream) -> Drawn:
+    """Draw s̃, ã ~ P←(s) and update q(s̃, ã) with step size α.
+
+    The row's probabilities may leave something over (a restart, the end of an option): then nothing is corrected. Of a
+    pair that was never observed it is not even known whether it goes on: nobody plans on from there.
     """
     rows = model.rows
     best = values.best(s)
@@ -57,12 +65,18 @@ def correct_one(model: Any, values: Values, s: int, discount: float, alpha: floa
             if left < 0.0:
                 pair = model.pair(row, rows.key[k])
                 values.move(pair, model.target(k, base, best), alpha)
-                return pair
+                return Drawn(pair, pair // values.n_actions)
         if rows.unobserved(row) > 0:
             pair = draw_unobserved(rows, first, last, stream)
             values.move(pair, base, alpha)
-            return UNSEEN
-    return NOTHING
+            return Drawn(UNSEEN, -1)
+    return Drawn(NOTHING, model.ended_before(s, left))
+
+
+@optional("ended_before")
+def _knows_no_ends(self: Any, s: int, left: float) -> int:
+    """Most models do not tell which terminal state came before a restart."""
+    return -1
 
 
 @part
