@@ -180,6 +180,9 @@ RUN_REFUSALS = [
     (lambda: bc.run(MAZE, bc.agent("q"), 1, 0), r"seeds: 0 given"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, []), r"seeds: an empty list given"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, [-1]), r"seeds: -1 given"),
+    (lambda: bc.run(MAZE, bc.agent("q"), 1, "12"), r"seeds: '12' given"),
+    (lambda: bc.run(MAZE, bc.agent("q"), 1, [[1, -1]]), r"seeds: -1 given"),
+    (lambda: bc.run(MAZE, bc.agent("q"), 1, [[]]), r"seeds: an empty list given as one of them"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, 2.5), r"seeds: 2\.5 given, expected a whole number, 1 or more"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, None), r"seeds: None given"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, 1, max_steps=2**70), r"max_steps: \d+ given, expected a whole number"),
@@ -427,3 +430,21 @@ def test_stepwise_agents_with_rows_that_grow_learn_what_others_do():
         assert_nothing_beyond_its_room(unknown.models[0])
         assert np.isfinite(unknown.values).all()
         assert known.values.shape == unknown.values.shape
+
+
+def test_seeds_may_be_whatever_a_seed_sequence_takes():
+    agent = bc.agent("q")
+    given = [3, np.int64(4), 2**80, (1, 2), np.array([1, 3])]
+    runs = bc.run(MAZE, agent, 2, given)
+    assert runs.seeds == (3, 4, 2**80, (1, 2), (1, 3))
+    again = bc.run(MAZE, agent, 2, reversed(given))
+    np.testing.assert_array_equal(runs.values, again.values[::-1])
+    np.testing.assert_array_equal(runs.values[:2], bc.run(MAZE, agent, 2, (s for s in (3, 4))).values)
+    np.testing.assert_array_equal(runs.values[:2], bc.run(MAZE, agent, 2, {3, 4}).values)
+    assert len({steps.tobytes() for steps in bc.run(MAZE, agent, 20, given).steps}) == 5
+
+
+def test_fresh_entropy_is_told_so_that_a_run_can_be_repeated():
+    runs = bc.run(MAZE, bc.agent("q"), 2, [None, None])
+    assert len(set(runs.seeds)) == 2
+    np.testing.assert_array_equal(runs.values, bc.run(MAZE, bc.agent("q"), 2, runs.seeds).values)

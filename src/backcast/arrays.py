@@ -62,11 +62,11 @@ def as_fraction(field: str, given: Any, what: str = "a number") -> float:
     raise InputError(f"{field}: {given!r} given, expected {what} in [0, 1]")
 
 
-def as_whole(field: str, given: Any, least: int) -> int:
-    """A whole number, `least` or more."""
+def as_whole(field: str, given: Any, least: int, most: float = 2**63 - 1) -> int:
+    """A whole number, `least` or more; larger ones than `most` are refused."""
     if isinstance(given, (float, np.floating)) and given == np.floor(given) and np.isfinite(given):
         given = int(given)
-    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or not least <= given < 2**63:
+    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or not least <= given <= most:
         raise InputError(f"{field}: {given!r} given, expected a whole number, {least} or more")
     return int(given)
 

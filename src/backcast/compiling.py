@@ -72,6 +72,7 @@ def part(cls: C) -> C:
             f"{cls.__name__}: a part needs at least one field (Numba cannot call methods of an empty tuple)"
         )
     _fields.update(dict.fromkeys(cls.__annotations__, cls.__name__))
+    _give_own_name(cls)
     for name, method in list(vars(cls).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
             if name not in _methods:
@@ -98,6 +99,16 @@ def optional(name: str) -> Callable[[F], F]:
         return function
 
     return add
+
+
+def _give_own_name(cls: type) -> None:
+    """Number a part whose name another one has, such as that of a cell of a notebook that is executed again.
+
+    Numba's dispatcher tells NamedTuples apart by their names and fields alone, and would run the code of the other.
+    """
+    taken = sum(other.__name__.partition("~")[0] == cls.__name__ for other in _parts)
+    if taken:
+        cls.__name__ = f"{cls.__name__}~{taken + 1}"
 
 
 def _complete(cls: type, name: str, default: Callable[..., Any]) -> None:

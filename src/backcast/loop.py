@@ -22,7 +22,11 @@ from backcast.values import Values
 
 LEARNING, PLANNING = 0, 1  # the two counters of value updates
 FOREVER = 2**62  # steps, where episodes are not cut off
-_BEYOND = 1e6  # times the largest reward or true value: so large become only values that explode
+MOST = 1.7e308  # nearly the largest number there is
+_BEYOND = 1e6  # times the largest reward or true value: so large become only values that explode …
+_FAR = 100.0  # … and so many times the largest possible return
+_LONGEST = 1e12  # 1 / (1 − γ), where γ is 1 or nearly
+_HUGE, _SMALLER = 1e100, 2.0**-600  # errors above the first are squared after they were made smaller
 
 
 @part
@@ -197,7 +201,7 @@ def walk(
         steps += 1
         gained += r
         largest = max(largest, abs(r))
-        if exploded(agent.values, s, a, largest):
+        if exploded(agent, s, a, largest):
             lost = ends = True
         s = s2
     return Place(s, steps, gained, largest, ends, lost)
@@ -243,7 +247,7 @@ def run_episodes(
         record.steps[episode] = place.steps
         record.reward[episode] = place.gained
         record.made[episode] = agent.updates[LEARNING] + agent.updates[PLANNING]
-        if not judge(agent.values, record, episode, taken, largest, max_steps):
+        if not judge(agent, record, episode, taken, largest, max_steps):
             return episode + 1
         if record.made[episode] >= budget:
             repeat(record, episode)
@@ -252,21 +256,28 @@ def run_episodes(
 
 
 @kernel
-def exploded(values: Any, s: int, a: int, largest: float) -> bool:
-    """Whether q(s, a) or a weight of it is no number, or far beyond the largest reward so far and any true value."""
-    return not abs(values.probe(s, a)) <= _BEYOND * (1.0 + largest)
+def exploded(agent: Parts, s: int, a: int, largest: float) -> bool:
+    """Whether q(s, a) or a weight of it is no number, or far beyond what values can be; see `bound`."""
+    return not abs(agent.values.probe(s, a)) <= bound(largest, agent.discount)
 
 
 @kernel
-def judge(values: Any, record: Record, episode: int, taken: int, largest: float, max_steps: int) -> bool:
+def bound(largest: float, discount: float) -> float:
+    """Values beyond it have exploded: far beyond the largest reward so far and any true value, and any return."""
+    returned = largest / max(1.0 - discount, 1.0 / _LONGEST)
+    return min(max(_BEYOND * (1.0 + largest), _FAR * returned), MOST)
+
+
+@kernel
+def judge(agent: Parts, record: Record, episode: int, taken: int, largest: float, max_steps: int) -> bool:
     """Measure the error after an episode, when so many steps have been taken; whether the run may go on.
 
     If values have exploded, the error is infinite, and what happened is written into all episodes that follow, which
     take as many steps as they may: the agent would no longer arrive.
     """
     if record.truth.size > 0:
-        measure(values, record, episode)
-        if record.diverged[0] == 0 and not record.rmsve[episode] <= _BEYOND * (1.0 + largest):
+        measure(agent.values, record, episode, _SMALLER if largest > _HUGE else 1.0)
+        if record.diverged[0] == 0 and not record.rmsve[episode] <= bound(largest, agent.discount):
             record.diverged[0] = taken
     if record.diverged[0] == 0:
         return True
@@ -292,16 +303,19 @@ def repeat(record: Record, last: int) -> None:
 
 
 @partial(kernel, fastmath={"reassoc"})  # sums in any order: only what is reported is computed here
-def measure(values: Values, record: Record, episode: int) -> None:
-    """The root mean squared value error over all states, and over those that do not end an episode."""
+def measure(values: Values, record: Record, episode: int, unit: float) -> None:
+    """The root mean squared value error over all states, and over those that do not end an episode.
+
+    Errors are multiplied by a `unit`, a power of two, before they are squared: they must not overflow.
+    """
     everywhere, inner, states = 0.0, 0.0, 0.0
     for s in range(record.truth.size):
-        error = values.predicted(s) - record.truth[s]
+        error = unit * (values.predicted(s) - record.truth[s])
         everywhere += error * error
         inner += record.inner[s] * (error * error)
         states += record.inner[s]
-    record.rmsve[episode] = np.sqrt(everywhere / record.truth.size)
-    record.rmsve_inner[episode] = np.sqrt(inner / max(1.0, states))
+    record.rmsve[episode] = np.sqrt(everywhere / record.truth.size) / unit
+    record.rmsve_inner[episode] = np.sqrt(inner / max(1.0, states)) / unit
 
 
 @intrinsic  # type: ignore[untyped-decorator]

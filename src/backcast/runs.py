@@ -27,6 +27,7 @@ from backcast.values import as_array
 from backcast.worlds.world import World
 
 T = TypeVar("T")
+Seed = int | Sequence[int] | None
 
 _switching, _quick_runs, _usual_interval = threading.Lock(), 0, 5e-3
 
@@ -76,7 +77,7 @@ class Runs:
 
     world: str
     agent: Agent
-    seeds: tuple[int, ...]
+    seeds: tuple[Any, ...]
     steps: NDArray[np.int64] = field(repr=False)
     reward: Vector = field(repr=False)
     rmsve: Vector | None = field(repr=False)
@@ -105,7 +106,7 @@ def run(
     world: World,
     agent: Agent,
     episodes: int,
-    seeds: int | Iterable[int],
+    seeds: int | Iterable[Seed],
     max_steps: int | None = None,
     workers: int | None = None,
     updates: int | None = None,
@@ -118,7 +119,8 @@ def run(
         world: from `backcast.worlds`.
         agent: from `backcast.agent`.
         episodes: how many episodes each run has.
-        seeds: a number n for the seeds 0 … n − 1, or the seeds.
+        seeds: a number n for the seeds 0 … n − 1, or an iterable of seeds as `numpy.random.SeedSequence` takes them: whole
+            numbers of any size, sequences of them, or None for fresh entropy, which `Runs.seeds` then tells.
         max_steps: where an episode is truncated (its last step still bootstraps); by default the world's limit.
         workers: threads; by default one more than there are cores, for while one waits for the interpreter its core
             would be idle.
@@ -175,13 +177,13 @@ def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: N
     if not threads:
         return [work(seed) for seed in seeds]
     results: dict[int, T] = {}
-    left = iter(seeds)
+    left = enumerate(seeds)
 
     def take() -> None:
-        for seed in left:
+        for place, seed in left:
             if stop[0]:
                 return
-            results[seed] = work(seed)
+            results[place] = work(seed)
 
     with _quick_switching(), ThreadPoolExecutor(min(threads, len(seeds)), thread_name_prefix="backcast") as pool:
         takers = []
@@ -194,7 +196,7 @@ def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: N
             stop[0] = 1
     for taker in takers:
         taker.result()
-    return [results[seed] for seed in seeds]
+    return [results[place] for place in range(len(seeds))]
 
 
 @contextlib.contextmanager
@@ -311,16 +313,31 @@ def check_agent(agent: Agent) -> None:
         raise InputError(f"agent: {agent!r} given, expected one made by backcast.agent(...)")
 
 
-def check_seeds(seeds: int | Iterable[int]) -> list[int]:
-    """The seeds 0 … n − 1 for a number n, else the seeds given."""
-    if np.ndim(seeds) == 0:  # type: ignore[arg-type]
+def check_seeds(seeds: int | Iterable[Seed]) -> list[Any]:
+    """The seeds 0 … n − 1 for a number n, else the seeds given; None becomes entropy drawn from the system."""
+    if not _is_iterable(seeds):
         return list(range(as_whole("seeds", seeds, 1)))
-    chosen = [as_whole("seeds", seed, 0) for seed in seeds]  # type: ignore[union-attr]
+    chosen = [_as_seed(seed) for seed in seeds]  # type: ignore[union-attr]
     if not chosen:
         raise InputError("seeds: an empty list given, expected a number or a list of numbers, 0 or more")
     if len(set(chosen)) < len(chosen):
         raise InputError("seeds: a seed is given twice, which would count one run as two")
     return chosen
+
+
+def _as_seed(seed: Seed) -> int | tuple[int, ...]:
+    """A seed as NumPy's SeedSequence takes it: a whole number of any size, or several."""
+    if seed is None:
+        return _as_seed(np.random.SeedSequence().entropy)
+    numbers = tuple(as_whole("seeds", n, 0, np.inf) for n in (seed if _is_iterable(seed) else [seed]))  # type: ignore[union-attr]
+    if not numbers:
+        raise InputError("seeds: an empty list given as one of them, expected a number, 0 or more, or several")
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _is_iterable(given: Any) -> bool:
+    """Whether it is a list, a generator, an array, …; not a number or a text."""
+    return hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
 
 
 def check_limit(world: World, max_steps: int | None) -> int:

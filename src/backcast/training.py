@@ -173,14 +173,14 @@ def train(
             record.steps[episode] += 1
             record.reward[episode] += float(r)
             largest = max(largest, abs(float(r)))
-            if exploded(walker.parts.values, s, a, largest):
+            if exploded(walker.parts, s, a, largest):
                 record.diverged[0] = record.steps.sum()
             s = s2
             over = terminated or truncated or record.steps[episode] == limit or record.diverged[0] > 0
         if record.steps[episode] and not record.diverged[0]:
             walker.end_episode(s, terminated)
         record.made[episode] = walker.parts.updates.sum()
-        if not judge(walker.parts.values, record, episode, int(record.steps.sum()), largest, limit or FOREVER):
+        if not judge(walker.parts, record, episode, int(record.steps.sum()), largest, limit or FOREVER):
             break
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
     result = record, walker.parts, time.thread_time() - started

@@ -145,7 +145,7 @@ class Walker:
         step = self._step()
         before = yield from self._change("learning", None, before)
         before = yield from self._planned(_plans(self.now.parts, self.rates, step), before)
-        if exploded(self.now.parts.values, step.s, step.a, self.now.place.largest):
+        if exploded(self.now.parts, step.s, step.a, self.now.place.largest):
             self.now.place = self.now.place._replace(ends=True, lost=True)
         planned = self.now.parts.updates[PLANNING]
         self._conclude()

@@ -1,5 +1,7 @@
 """The scale of gradients: steps of models whose gradient has the units of rewards are taken relative to it."""
 
+import numpy as np
+
 from backcast.arrays import Vector
 from backcast.compiling import kernel
 
@@ -8,7 +10,10 @@ _SLOW = 0.01
 
 @kernel
 def follow(scale: Vector, size: float) -> float:
-    """The mean of `size` over all steps at first, over about the last hundred later; never 0."""
+    """The mean of `size` over all steps at first, over about the last hundred later.
+
+    While it is 0 nothing is known of the unit of rewards: then infinite, so that no step is taken.
+    """
     scale[1] += 1.0
     scale[0] += max(_SLOW, 1.0 / scale[1]) * (size - scale[0])
-    return max(scale[0], 1e-12)
+    return scale[0] if scale[0] > 0.0 else np.inf
