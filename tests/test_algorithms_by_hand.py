@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.kinds import Setup
-from backcast.loop import begin, observe
+from backcast.kinds import KINDS, Setup
+from backcast.loop import begin, finish, observe
 from backcast.models.learned import learned
 from backcast.values import as_array
 
@@ -15,11 +15,17 @@ E = np.e
 def walk(agent, n_states, n_actions, discount, steps, rates=(0.5, 1.0, 0.5, 0.0)):
     """The agent after literal steps (s, a, r, s', ends, first)."""
     parts = agent.build(Setup(n_states, n_actions, discount, _line(n_states, n_actions, discount)))
+    return parts, follow(parts, steps, rates)
+
+
+def follow(parts, steps, rates):
     for s, a, r, s2, ends, first in steps:
         if first:
             begin(parts, np.array(rates), s)
         observe(parts, np.array(rates), s, a, r, s2, ends, first)
-    return parts, as_array(parts.values)
+        if ends:
+            finish(parts, np.array(rates), s2, True)
+    return as_array(parts.values)
 
 
 def _line(n_states, n_actions, discount):
@@ -138,3 +144,27 @@ def test_termination_is_learned_as_a_two_way_softmax():
     assert parts.model.goes_on[1] == pytest.approx(2 * 1.0 * (1 - 0.5))
     parts, _ = walk(bc.agent("forward"), 2, 2, 0.9, [(0, 0, 0.0, 1, False, True), (0, 0, 0.0, 1, True, True)])
     assert parts.model.goes_on[1] == pytest.approx(1 - 2 / (1 + np.exp(-1)))
+
+
+# Looking forward in prediction, terminations are not learned: v(end) is read, and is 0 because nobody writes it
+READS_ENDS = {"prediction": ("forward", "both", "dyna"), "control": ()}
+
+
+@pytest.mark.parametrize("here", ["prediction", "control"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_bootstraps_from_the_end(kind, here):
+    """Values of non-terminal states are the same whatever the value of the terminal state is."""
+    if KINDS[kind].only not in (None, here) or kind in READS_ENDS[here]:
+        return
+    n_actions = 1 if here == "prediction" else 2
+    if here == "control" and kind == "true-backward":
+        return
+    ends = [(0, 0, 1.0, 1, False, True), (1, n_actions - 1, 4.0, 2, True, False)]
+    found = []
+    for value in (0.0, 100.0):
+        parts = bc.agent(kind).build(Setup(3, n_actions, 0.5, _line(3, n_actions, 0.5), max_steps=9))
+        for a in range(n_actions):
+            parts.values.put(2, a, value)
+        found.append(follow(parts, ends * 3, (0.5, 0.5, 0.5, 0.0))[:2])
+    np.testing.assert_array_equal(*found)
+    assert found[0].any()

@@ -193,21 +193,21 @@ def step_by_hand(kind, model, w, **settings):
     [
         # E[z] − z(0) = (1/3 − 1, 1/3, 1/3)
         ("likelihood", [2 / 3, -1 / 3, -1 / 3]),
-        # Δ(0) = 3, Δ(o) = (1, −2, 2), e = (1/3 − 3, −2/3, 2/3), e·Δ(o) = (−8/3, 4/3, 4/3) of mean 0; relative to 9/4
-        ("planner-aware", [32 / 81, -16 / 81, -16 / 81]),
+        # Δ(0) = 3, Δ(o) = (1, −2, 1), e = (1/3 − 3, −2/3, 1/3), e·Δ(o) = (−8/3, 4/3, 1/3) of mean −1/3; relative to 9/4
+        ("planner-aware", [28 / 81, -20 / 81, -8 / 81]),
         # δ⁺ = 3 − 1/2 · 1/3 = 17/6, e/α = (−17/6, 0, 0), e·Δ(o)/α = (−17/6, 0, 0) of mean −17/18
         ("meta", [68 / 243, -34 / 243, -34 / 243]),
     ],
 )
 def test_one_step_of_each_objective_looking_backward(objective, logits):
-    """With v = (1, 4, 0): δ(o) = 0 + 2 − v(o) before the reward is known, and 3 of the real step."""
-    parts = step_by_hand("backward", objective, [1.0, 4.0, 0.0])
+    """With v = (1, 4, 1): δ(o) = 0 + 2 − v(o) before the reward is known, and 3 of the real step."""
+    parts = step_by_hand("backward", objective, [1.0, 4.0, 1.0])
     expected = np.zeros((3, 3))
     expected[:, 1] = logits
     np.testing.assert_allclose(psi_of(parts), expected, atol=1e-15)
     chance = np.exp(logits) / np.exp(logits).sum()
     # planning knows that 0 → 1 earns 2
-    np.testing.assert_allclose(parts.values.w, [1, 4, 0] + 0.5 * chance * [2 + 2 - 1, 2 - 4, 2 - 0], atol=1e-15)
+    np.testing.assert_allclose(parts.values.w, [1, 4, 1] + 0.5 * chance * [2 + 2 - 1, 2 - 4, 2 - 1], atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +229,24 @@ def test_one_step_of_each_objective_looking_forward(objective, logits):
     chance = np.exp(logits) / np.exp(logits).sum()
     planned = 1 + 0.5 * (chance @ [0.5, 2 + 2, 1] - 1)
     np.testing.assert_allclose(parts.values.w, [planned, 4, 2], atol=1e-15)
+
+
+@pytest.mark.parametrize("objective", ["planner-aware", "meta"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_unit_of_reward_does_not_matter(kind, objective):
+    """The same model, and values in the other unit, when rewards are measured in billionths or in billions."""
+    rng = np.random.default_rng(0)
+    steps = list(random_steps(random_world(rng, False, terminals=1), rng, 200, cut=0.0))
+    agent = bc.agent(kind, model=objective, features="onehot", alpha=0.3, alpha_plan=0.1)
+    usual = None
+    for unit in (1.0, 2.0**-30, 2.0**30):
+        parts = agent.build(setup_of(random_world(np.random.default_rng(0), False, terminals=1)))
+        for s, a, r, s2, ends, first in steps:
+            observe(parts, np.array([0.3, 0.5, 0.1, 0.0]), s, a, unit * r, s2, ends, first)
+        usual = usual or parts
+        assert np.abs(psi_of(parts)).max() > 0.1
+        np.testing.assert_allclose(psi_of(parts), psi_of(usual), rtol=1e-9)
+        np.testing.assert_allclose(parts.values.w, unit * usual.values.w, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("kind", "given"), [("backward", 1), ("forward", 0)])

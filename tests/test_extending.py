@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import backcast as bc
-
 from backcast.kinds import KINDS
 from backcast.testing import AgentConformance, ModelConformance
 

@@ -9,6 +9,7 @@ import textwrap
 import threading
 import time
 from dataclasses import replace
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import backcast as bc
 from backcast.studies import check_study
 from backcast.studies.engines import supervised
+from backcast.studies.engines.interrupts import call_undisturbed
 from backcast.studies.engines.local import LocalEngine
 from backcast.studies.engines.supervised import Child
 from backcast.studies.runner import run_study
@@ -41,7 +43,9 @@ def backcast(*arguments, **options):
 
 
 def children_of(process_id):
-    found = subprocess.run(["pgrep", "-P", str(process_id)], capture_output=True, text=True, check=False)
+    """Processes of the engine; a process may have others, such as Python's resource tracker."""
+    command = ["pgrep", "-P", str(process_id), "-f", "backcast.studies.engines.child"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
     return [int(line) for line in found.stdout.split()]
 
 
@@ -246,3 +250,15 @@ def test_stopped_it_leaves_nothing_behind(how, code, midst, tmp_path, long_study
     assert "Traceback" not in errors
     assert how == signal.SIGKILL or "the same command goes on from there" in errors
     until(lambda: not any(map(is_alive, children)))
+
+
+def test_processes_start_although_the_resource_tracker_was_killed():
+    """Python warns when it starts the tracker again, and here warnings are errors."""
+    resource_tracker.ensure_running()
+    tracker = resource_tracker._resource_tracker._pid
+    os.kill(tracker, signal.SIGKILL)
+    os.waitid(os.P_PID, tracker, os.WEXITED | os.WNOWAIT)  # until it is dead
+    started = []
+    call_undisturbed(lambda: started.append(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+    assert started == [{signal.SIGINT}]
+    assert resource_tracker._resource_tracker._check_alive()

@@ -39,11 +39,11 @@ def twin_of(agent, setup):
     return (PlainLambda if agent.get("lam_by") == "td" else PlainBackward)(agent, setup)
 
 
-def feed(world, agent, steps, seed):
+def feed(world, agent, steps, seed, rates=(0.5, 0.6, 0.4, 0.3)):
     """Both, after the same random transitions; some episodes are cut off."""
     setup = Setup(world.n_states, world.n_actions, world.discount, world, seed)
     parts, twin = agent.build(setup), twin_of(agent, setup)
-    rates = np.array([0.5, 0.6, 0.4, 0.3])
+    rates = np.array(rates)
     for step in random_steps(world, np.random.default_rng(seed), steps, cut=0.05):
         s, _, _, _, _, first = step
         if first:
@@ -86,9 +86,11 @@ def test_kernels_agree_with_the_plain_twin(model, plan, seed, control, frame, le
     st.integers(0, 10_000),
 )
 def test_importance_weights_agree_with_the_plain_twin(options, model, seed):
+    """With α_model = 1 and ε = 0.8 a step counts up to 4 times: a softmax takes at most one whole step."""
     if model == "softmax" and "horizon" not in options:
         return  # the paper's one-step softmax, whose rewards belong to states: by hand below
-    assert_the_same(*feed(random_world(seed, True), bc.agent("backward", model=model, **options), 300, seed))
+    agent, rates = bc.agent("backward", model=model, **options), (0.5, 1.0, 0.4, 0.8)
+    assert_the_same(*feed(random_world(seed, True), agent, 300, seed, rates))
 
 
 @settings(max_examples=25)
@@ -171,6 +173,30 @@ def test_lambda_by_td_by_hand():
     np.testing.assert_allclose(model.discounted[2], [0, 0, 0])
 
 
+def test_lambda_by_td_follows_its_rule_once_its_rows_are_means():
+    """The step size is α or, at first, 1 / visits: against a constant α the difference fades as (1 − α)ⁿ."""
+    rng = np.random.default_rng(0)
+    mdp = random_mdp(rng, 3, 1, density=1.0)
+    world, alpha = bc.worlds.from_mdp(mdp, max_steps=10**6), 0.02
+    setup = Setup(3, 1, world.discount, world)
+    agent = bc.agent("backward", lam=0.6, lam_by="td", learn=False)
+    parts, constant = agent.build(setup), np.zeros((3, 3))
+    visits, gaps = np.zeros(3), []
+    for s, a, r, s2, ends, first in random_steps(world, rng, 4000, cut=0.0):
+        observe(parts, np.array([0.0, alpha, 0.0, 0.0]), s, a, r, s2, ends, first)
+        lam = 0.6 if constant[s].any() else 0.0
+        constant[s2] += alpha * ((1 - lam) * np.eye(3)[s] + lam * constant[s] - constant[s2])
+        visits[s2] += 1
+        if visits.min() > 50:
+            gap = np.abs(np.nan_to_num(learned(parts.model, 3, 1).states) - constant).max()
+            gaps.append((visits.sum() / 3, gap))
+    n, gap = np.array(gaps[:: len(gaps) // 20]).T
+    rate = np.polyfit(n, np.log(gap), 1)[
+        0
+    ]  # rows bootstrap from each other: slower than (1 − α)ⁿ, not than (1 − α(1 − λ))ⁿ
+    assert np.log(1 - alpha) - 0.002 < rate < np.log(1 - alpha * (1 - 0.6)) + 0.002
+
+
 def test_sampled_planning_by_hand():
     """One predecessor is certain: each of three samples moves v(0) half of the way to 2: 1 → 1.5 → 1.75 → 1.875."""
     agent = bc.agent("backward", model="counts", sample=3)
@@ -218,13 +244,15 @@ def test_conditioned_by_hand():
 def test_importance_weights_by_hand():
     """Two states, two actions, q(0, 1) > q(0, 0), ε = 0.5: b(1 | 0) = 0.75, and ρ is 0 for action 0, 4/3 for action 1.
 
-    With α_model = 0.6 the step towards (0, 1) has size 0.8: weights e^0.8 : 1 : 1 : 1.
+    With α_model = 0.6 the step towards (0, 1) has size 0.8: weights e^0.8 : 1 : 1 : 1. With α_model = 1 it would have
+    size 4/3; it has 1.
     """
-    agent, rates = bc.agent("backward", importance=True, learn=False), (0.5, 0.6, 0.0, 0.5)
-    for a, expected in ((0, 1 / 4), (1, np.exp(0.8) / (np.exp(0.8) + 3))):
+    agent = bc.agent("backward", importance=True, learn=False)
+    for a, alpha, size in ((0, 0.6, 0.0), (1, 0.6, 0.8), (1, 1.0, 1.0)):
         parts = agent.build(Setup(2, 2, 0.9, _two_by_two()))
         parts.values.u[:] = [0, 1, 0, 0]
-        observe(parts, np.array(rates), 0, a, 0.0, 1, False, True)
+        observe(parts, np.array([0.5, alpha, 0.0, 0.5]), 0, a, 0.0, 1, False, True)
+        expected = np.exp(size) / (np.exp(size) + 3)
         np.testing.assert_allclose(learned(parts.model, 2, 2).joint[1, 0, a], expected)
 
 

@@ -119,8 +119,8 @@ def run(
         world: from `backcast.worlds`.
         agent: from `backcast.agent`.
         episodes: how many episodes each run has.
-        seeds: a number n for the seeds 0 … n − 1, or an iterable of seeds as `numpy.random.SeedSequence` takes them: whole
-            numbers of any size, sequences of them, or None for fresh entropy, which `Runs.seeds` then tells.
+        seeds: a number n for the seeds 0 … n − 1, or an iterable of seeds as `numpy.random.SeedSequence` takes them:
+            whole numbers of any size, sequences of them, or None for fresh entropy, which `Runs.seeds` then tells.
         max_steps: where an episode is truncated (its last step still bootstraps); by default the world's limit.
         workers: threads; by default one more than there are cores, for while one waits for the interpreter its core
             would be idle.

@@ -66,13 +66,14 @@ class AgentConformance(_Suite):
             assert np.isfinite(one.values).all()
 
     def test_stepwise_and_compiled_are_the_same(self) -> None:
-        """`backcast.train` and `backcast.run` give equal numbers for equal seeds."""
+        """`backcast.train` and `backcast.run` give equal numbers for equal seeds, also if episodes are truncated."""
         for world in self.worlds():
-            compiled = run(world, self.agent(), EPISODES, [5])
-            stepwise = train(TableEnv(world), self.agent(), EPISODES, 5)
-            assert np.array_equal(compiled.values, stepwise.values)
-            assert np.array_equal(compiled.steps, stepwise.steps)
-            assert np.array_equal(compiled.updates.total, stepwise.updates.total)
+            for limit in (None, 5):
+                compiled = run(world, self.agent(), EPISODES, [5], max_steps=limit)
+                stepwise = train(TableEnv(world), self.agent(), EPISODES, 5, max_steps=limit)
+                assert np.array_equal(compiled.values, stepwise.values)
+                assert np.array_equal(compiled.steps, stepwise.steps)
+                assert np.array_equal(compiled.updates.total, stepwise.updates.total)
 
     def test_without_planning_it_is_model_free(self) -> None:
         """With planning steps of size 0 the values are those of TD or Q-learning."""

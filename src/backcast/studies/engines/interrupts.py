@@ -1,6 +1,7 @@
 """Ctrl-C is for the process that the user sees: a terminal sends it to all, but some are better ended by that one."""
 
 import signal
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,5 +20,7 @@ def _block() -> None:
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
         from multiprocessing import resource_tracker
 
-        resource_tracker.ensure_running()  # when Python starts it, it no longer blocks the signal afterwards
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # if somebody has killed it, it is started again: nothing of ours is lost
+            resource_tracker.ensure_running()  # when Python starts it, it no longer blocks the signal afterwards
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
