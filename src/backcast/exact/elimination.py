@@ -11,8 +11,8 @@ cancels: every entry of (I − Q)⁻¹ has a relative error of a small multiple 
 of I − Q (Grassmann, Taksar and Heyman 1985; O'Cinneide 1993; Alfa, Xue and Ye 2002). For a b of both signs, the
 error is that small relative to (I − Q)⁻¹ |b|.
 
-The dense version halves the matrix recursively, so that its work is in matrix products of non-negative matrices. The
-sparse version is a compiled loop over the filled pattern in a fill-reducing order.
+The dense version eliminates block after block, so that its work is in products of non-negative matrices. The sparse
+version is a compiled loop over the filled pattern in a fill-reducing order.
 """
 
 from dataclasses import dataclass
@@ -28,60 +28,54 @@ _BLOCK = 64
 
 
 class Dense:
-    """The elimination of a dense Q (n, n) with its leak (n,), done anew for each right-hand side."""
+    """The elimination of a dense Q (n, n) with its leak (n,), block after block, the last one first.
+
+    One matrix keeps what is needed: on the diagonal (I − Q_KK)⁻¹ of each block K when later ones are eliminated, left of
+    it (I − Q_KK)⁻¹ Q_KR to the earlier states R, above it Q_RK.
+    """
 
     def __init__(self, Q: Vector, leak: Vector) -> None:
-        self._Q, self._leak = Q, leak
+        A, leak = np.array(Q), leak.copy()
+        width = _BLOCK if len(A) <= _BLOCK**2 // 4 else 4 * _BLOCK
+        self._A = A
+        self._blocks = [(begin, min(begin + width, len(A))) for begin in range(0, len(A), width)][::-1]
+        with np.errstate(all="ignore"):
+            for begin, end in self._blocks:
+                back, there = A[begin:end, :begin], A[:begin, begin:end]
+                inverse = _inverse(A[begin:end, begin:end], leak[begin:end] + back.sum(axis=1))
+                back[:] = inverse @ back
+                A[:begin, :begin] += there @ back
+                leak[:begin] += there @ (inverse @ leak[begin:end])
+                A[begin:end, begin:end] = inverse
 
     def solve(self, b: Vector) -> Vector:
         """Solve (I − Q) x = b for b (n,) or (n, k)."""
+        A, x = self._A, np.array(b)
         with np.errstate(all="ignore"):
-            return _solve(self._Q, self._leak, b.reshape(len(b), -1)).reshape(b.shape)
+            for begin, end in self._blocks:
+                x[begin:end] = A[begin:end, begin:end] @ x[begin:end]
+                x[:begin] += A[:begin, begin:end] @ x[begin:end]
+            for begin, end in self._blocks[::-1]:
+                x[begin:end] += A[begin:end, :begin] @ x[:begin]
+        return x
 
     def solve_left(self, b: Vector) -> Vector:
         """Solve x (I − Q) = b for b (n,)."""
+        A, x = self._A, np.array(b)
         with np.errstate(all="ignore"):
-            return _solve_left(self._Q, self._leak, b)
+            for begin, end in self._blocks:
+                x[:begin] += x[begin:end] @ A[begin:end, :begin]
+            for begin, end in self._blocks[::-1]:
+                x[begin:end] = (x[begin:end] + x[:begin] @ A[:begin, begin:end]) @ A[begin:end, begin:end]
+        return x
 
 
-def _solve(Q: Vector, leak: Vector, b: Vector) -> Vector:
-    """Solve (I − Q) X = b for b (n, k)."""
+def _inverse(Q: Vector, leak: Vector) -> Vector:
+    """(I − Q)⁻¹, (n, n); state by state if there are few."""
     n = len(Q)
-    if n <= _BLOCK:
-        return _small(Q, leak, b) if b.shape[1] < n else _small(Q, leak, np.eye(n)) @ b
-    h = n // 2
-    Y, rest, rest_leak = _without_second_half(Q, leak, b[h:])
-    X = np.empty(b.shape)
-    X[:h] = _solve(rest, rest_leak, b[:h] + Q[:h, h:] @ Y[:, h:])
-    X[h:] = Y[:, h:] + Y[:, :h] @ X[:h]
-    return X
-
-
-def _solve_left(Q: Vector, leak: Vector, b: Vector) -> Vector:
-    """Solve x (I − Q) = b for b (n,)."""
-    n = len(Q)
-    if n <= _BLOCK:
-        return b @ _small(Q, leak, np.eye(n))
-    h = n // 2
-    Y, rest, rest_leak = _without_second_half(Q, leak, np.zeros((n - h, 0)))
-    first = _solve_left(rest, rest_leak, b[:h] + b[h:] @ Y)
-    second = _solve_left(Q[h:, h:], leak[h:] + Q[h:, :h].sum(axis=1), b[h:] + first @ Q[:h, h:])
-    return np.concatenate([first, second])
-
-
-def _without_second_half(Q: Vector, leak: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
-    """(I − Q₂₂)⁻¹ [Q₂₁, b], and the moves and leaks of the first half when the second is eliminated."""
-    h = len(Q) // 2
-    back, straight = Q[h:, :h], leak[h:, None]
-    Y = _solve(Q[h:, h:], leak[h:] + back.sum(axis=1), np.hstack([back, b, straight]))
-    there = Q[:h, h:]
-    return Y[:, :-1], Q[:h, :h] + there @ Y[:, :h], leak[:h] + there @ Y[:, -1]
-
-
-def _small(Q: Vector, leak: Vector, b: Vector) -> Vector:
-    """The same state by state."""
-    n = len(Q)
-    A = np.hstack([Q, leak[:, None], b])
+    if n > _BLOCK:
+        return Dense(Q, leak).solve(np.eye(n))
+    A = np.hstack([Q, leak[:, None], np.eye(n)])
     exits = np.empty(n)
     for k in range(n - 1, -1, -1):
         exits[k] = A[k, :k].sum() + A[k, n]
