@@ -207,6 +207,10 @@ REFUSALS = {
     "reward infinite": (dict(reward=changed(R, (0, 1, 1), np.inf)), r"reward: entry \(0, 1, 1\) is inf"),
     "discount high": (dict(discount=1.5), r"discount: 1\.5 given, expected a number in \[0, 1\]"),
     "discount negative": (dict(discount=-0.1), r"discount: -0\.1 given"),
+    "discount text": (dict(discount="0.9"), r"discount: '0\.9' given, expected a number in \[0, 1\]"),
+    "discount bool": (dict(discount=True), r"discount: True given, expected a number"),
+    "discount array": (dict(discount=np.array([0.9])), r"discount: array\(\[0\.9\]\) given, expected a number"),
+    "discount none": (dict(discount=None), r"discount: None given, expected a number"),
     "discount nan": (dict(discount=float("nan")), r"discount: nan given"),
     "discount word": (dict(discount="high"), r"discount: 'high' given"),
     "discount one": (

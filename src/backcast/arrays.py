@@ -57,7 +57,8 @@ def as_distribution(field: str, values: ArrayLike, size: int) -> Vector:
 
 def as_fraction(field: str, given: Any, what: str = "a number") -> float:
     """A number in [0, 1]."""
-    if isinstance(given, (int, float, np.integer, np.floating)) and 0 <= given <= 1:
+    number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
+    if number and 0 <= given <= 1:
         return float(given)
     raise InputError(f"{field}: {given!r} given, expected {what} in [0, 1]")
 

@@ -9,10 +9,10 @@ from backcast.arrays import Indices, Mask
 
 def breadth_first(graph: sparse.csr_array, sources: Mask) -> Indices:
     """The states reachable from `sources` (S,) along the stored entries of `graph` (S, S), nearest first."""
-    size = graph.shape[0]
-    origin = sparse.csr_array(sources[None, :].astype(np.float64))
-    pattern = sparse.csr_array((np.ones(graph.nnz), graph.indices, graph.indptr), shape=graph.shape)
-    rooted = sparse.block_array([[pattern, None], [origin, sparse.csr_array((1, 1))]], format="csr")
+    size, origin = graph.shape[0], np.flatnonzero(sources)
+    # one more state, from which the sources are reached
+    indices, indptr = np.append(graph.indices, origin), np.append(graph.indptr, graph.nnz + len(origin))
+    rooted = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(size + 1, size + 1))
     order = csgraph.breadth_first_order(rooted, size, return_predecessors=False)
     return order[1:].astype(np.int64)
 

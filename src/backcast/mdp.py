@@ -23,6 +23,7 @@ from backcast.arrays import (
     Vector,
     as_distribution,
     as_floats,
+    as_fraction,
     frozen,
     refuse_non_finite,
 )
@@ -82,7 +83,7 @@ class FiniteMDP:
         fields = {
             "n_states": n_states,
             "n_actions": n_actions,
-            "discount": _read_discount(discount),
+            "discount": as_fraction("discount", discount),
             "start": frozen(as_distribution("start", start, n_states)),
             "terminal": frozen(ends),
             "is_sparse": sparse.issparse(transition),
@@ -270,16 +271,6 @@ def _read_terminal(given: ArrayLike | None, n_states: int) -> Mask:
     if terminal.dtype != np.bool_ and not np.isin(terminal, (0, 1)).all():
         raise InputError(f"terminal: {terminal.dtype} values given, expected True or False for each state")
     return terminal.astype(np.bool_)
-
-
-def _read_discount(given: float) -> float:
-    try:
-        discount = float(given)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"discount: {given!r} given, expected a number in [0, 1]") from error
-    if not 0 <= discount <= 1:
-        raise InputError(f"discount: {discount:g} given, expected a number in [0, 1]")
-    return discount
 
 
 def _read_reward(given: Any, rows: Indices, columns: Indices, n_states: int, n_actions: int) -> Vector:

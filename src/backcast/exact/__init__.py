@@ -25,7 +25,7 @@ from backcast.exact.linear import (
     lstd,
     plan_backward,
 )
-from backcast.exact.reversal import Backward, backward, backward_at
+from backcast.exact.reversal import Backward, backward, backward_at, reverse
 from backcast.exact.stationary import stationary
 from backcast.exact.time_extended import TimeExtended, lambda_model, multi_time, n_step, option_model
 from backcast.exact.values import Optimal, action_value, optimal, value
@@ -58,6 +58,7 @@ __all__ = [
     "option_model",
     "plan_backward",
     "reversal_matrix",
+    "reverse",
     "same_stationary_distribution",
     "stationary",
     "tabular_correction",

@@ -76,6 +76,27 @@ class OneStep:
         return ratio(self.R, self.P)
 
 
+def as_chain(field: str, given: Any) -> Matrix:
+    """A transition matrix (S, S), a float64 array or csr_array whose rows are distributions."""
+    P: Matrix = sparse.csr_array(given, dtype=np.float64) if sparse.issparse(given) else as_floats(field, given)
+    if P.ndim != 2 or P.shape[0] != P.shape[1] or P.shape[0] == 0:
+        raise InputError(f"{field}: shape {P.shape} given, expected (S, S), the transition matrix of a chain")
+    entries = P.tocoo() if sparse.issparse(P) else sparse.coo_array(P)
+    bad = ~np.isfinite(entries.data) | (entries.data < 0)
+    if bad.any():
+        entry = int(np.argmax(bad))
+        s, following = (int(coordinate[entry]) for coordinate in entries.coords)
+        raise InputError(
+            f"{field}: P(s'={following} | s={s}) is {entries.data[entry]:g}; probabilities must be finite and not"
+            " negative"
+        )
+    sums = np.asarray(P.sum(axis=1)).ravel()
+    if (np.abs(sums - 1) > SUM_TOLERANCE).any():
+        state = int(np.argmax(np.abs(sums - 1) > SUM_TOLERANCE))
+        raise InputError(f"{field}: the row of state {state} sums to {sums[state]:.10g}; it must sum to 1")
+    return P
+
+
 def restarting(mdp: FiniteMDP) -> sparse.csr_array:
     """The table (S*A, S) of the recurrent world: rows of terminal states are the start distribution."""
     if not mdp.terminal.any():

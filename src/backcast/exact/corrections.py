@@ -25,6 +25,8 @@ def tabular_correction(mdp: FiniteMDP, model: TimeExtended, values: ArrayLike) -
         model: any time-extended backward model of it.
         values: v (S,).
     """
+    if model.is_operator:
+        raise InputError("model: it consists of operators, a correction needs matrices; leave out as_operator=True")
     v = as_vector("values", values, mdp.n_states)
     lives = np.where(mdp.terminal, 0.0, 1.0)
     target = model.earned + scale(v, model.discounted)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from backcast.arrays import Vector, as_floats, as_whole, dense, ratio
+from backcast.arrays import Indices, Vector, as_floats, dense
 from backcast.errors import InputError
 from backcast.exact.chains import OneStep, Policy
 from backcast.exact.corrections import tabular_correction
-from backcast.exact.reversal import backward, reverse
-from backcast.exact.stationary import stationary
+from backcast.exact.reversal import backward, by_bayes
+from backcast.exact.stationary import stationary, visits
 from backcast.exact.time_extended import TimeExtended, n_step
 from backcast.mdp import FiniteMDP
 
@@ -59,7 +59,7 @@ def equivalences(
 def detailed_balance(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
     """d(s') P←(s | s') = P(s' | s) d(s), for visited s' (appendix B.2), (S', S)."""
     d = stationary(mdp, policy)
-    seen = np.flatnonzero(d > 0)
+    seen = _seen(d)
     back = dense(backward(mdp, policy).states)[seen]
     forth = dense(OneStep(mdp, policy).P)[:, seen]
     return Equivalence("detailed balance", d[seen, None] * back, (d[:, None] * forth).T)
@@ -68,14 +68,14 @@ def detailed_balance(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
 def same_stationary_distribution(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
     """Σ_s' P←(s | s') d(s') = d(s): the backward chain has the forward chain's stationary distribution."""
     d = stationary(mdp, policy)
-    seen = np.flatnonzero(d > 0)
+    seen = _seen(d)
     return Equivalence("same stationary distribution", d[seen] @ dense(backward(mdp, policy).states)[seen], d)
 
 
 def reversal_matrix(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
     """P←_π = diag(d_π)⁻¹ P_πᵀ diag(d_π), against the marginal of Bayes' joint model, for visited states."""
     d = stationary(mdp, policy)
-    seen = np.flatnonzero(d > 0)
+    seen = _seen(d)
     joint = dense(backward(mdp, policy).joint).reshape(mdp.n_states, mdp.n_states, mdp.n_actions)
     right = np.diag(1 / d[seen]) @ dense(OneStep(mdp, policy).P)[:, seen].T @ np.diag(d)
     return Equivalence("backward transition matrix", joint.sum(axis=2)[seen], right)
@@ -87,9 +87,9 @@ def n_step_corrections(mdp: FiniteMDP, policy: Policy, values: ArrayLike, n: int
     E_F[(r⁽ⁿ⁾ + γⁿ v(S_{t+n}) − v(S_t)) ∇v(S_t) | S_{t+n} = s, S_t ~ d] against
     E_B[(r⁽ⁿ⁾ + γⁿ v(S_t) − v(S_{t−n})) ∇v(S_{t−n}) | S_t = s] (appendix B.3), for visited s, (S, S) [s, s̃].
     """
-    seen = np.flatnonzero(stationary(mdp, policy) > 0)
-    forward = tabular_correction(mdp, n_step(mdp, policy, n), values)
-    back = tabular_correction(mdp, _n_steps_backward(mdp, policy, n), values)
+    seen = _seen(stationary(mdp, policy))
+    forward = tabular_correction(mdp, _given_the_end(mdp, policy, n), values)
+    back = tabular_correction(mdp, n_step(mdp, policy, n), values)
     return Equivalence(f"{n}-step corrections", dense(forward)[seen], dense(back)[seen])
 
 
@@ -137,14 +137,13 @@ def offline_td(
     return Equivalence("offline TD, forward and backward view", forward, back)
 
 
-def _n_steps_backward(mdp: FiniteMDP, policy: Policy, n: int) -> TimeExtended:
-    """The n-step model by walking the *backward* chain, independently of `n_step`."""
-    n = as_whole("n", n, 1)
-    d = stationary(mdp, policy)
-    one = OneStep(mdp, policy)
-    B, earned, discounted = (reverse(part, d, d) for part in (one.P, one.R, one.G))
-    B_n, W_n, D_n = B, earned, discounted
-    for _ in range(n - 1):
-        W_n = B @ W_n + earned @ D_n
-        B_n, D_n = B @ B_n, discounted @ D_n
-    return TimeExtended(B_n, ratio(W_n, B_n).T, W_n, D_n, np.flatnonzero(d == 0))
+def _given_the_end(mdp: FiniteMDP, policy: Policy, n: int) -> TimeExtended:
+    """The n-step model by walking the *forward* chain and Bayes' rule at the end, independently of `n_step`."""
+    d, forward = visits(mdp, policy), n_step(mdp, policy, n, "forward")
+    states, earned, discounted = (by_bayes(part, d, d) for part in (forward.states, forward.earned, forward.discounted))
+    return TimeExtended(states, forward.reward, earned, discounted, d.never)
+
+
+def _seen(d: Vector) -> Indices:
+    """The visited states, without those whose probability is too small for a float to be exact."""
+    return np.flatnonzero(d >= np.finfo(float).tiny)

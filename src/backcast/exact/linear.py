@@ -21,8 +21,8 @@ from backcast.arrays import Indices, Matrix, Vector, dense
 from backcast.errors import InputError
 from backcast.exact.chains import OneStep, Policy, scale, transition_reward
 from backcast.exact.corrections import as_vector, feature_matrix
-from backcast.exact.reversal import reverse
-from backcast.exact.stationary import stationary
+from backcast.exact.reversal import by_bayes
+from backcast.exact.stationary import Visits, stationary, visits
 from backcast.mdp import FiniteMDP
 
 _RANK = 1e-12  # singular values that are smaller, relative to the largest, are rounding
@@ -125,10 +125,10 @@ def linear_backward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearBack
         (array([1., 2., 1.]), array([1., 5., 1.]), array([0., 6., 0.]))
     """
     X = _lively(mdp, features)
-    d, one = stationary(mdp, policy), OneStep(mdp, policy)
-    alive = np.where(mdp.terminal, 0.0, d)
-    predecessors, earned = reverse(one.P, alive, d), reverse(one.R, alive, d)
-    undefined = np.flatnonzero(d == 0)
+    d, one = visits(mdp, policy), OneStep(mdp, policy)
+    alive = Visits(np.where(mdp.terminal, 0.0, d.scaled), d.bits)
+    predecessors, earned = by_bayes(one.P, alive, d), by_bayes(one.R, alive, d)
+    undefined = d.never
     parts = predecessors @ X, earned @ X, earned.sum(axis=1), predecessors.sum(axis=1)
     means, gains, reward, past = (_undefine(dense(part), undefined) for part in parts)
     return LinearBackward(means, gains, reward, past, undefined, X, mdp.discount, predecessors)

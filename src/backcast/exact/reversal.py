@@ -9,14 +9,17 @@ never visited has no past: its row does not exist. It is NaN here, and listed in
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from backcast.arrays import Indices, Matrix, Vector
-from backcast.exact.chains import Policy, as_policy, distribution, in_given_form, mix, restarting, scale
-from backcast.exact.stationary import stationary
+from backcast.exact.chains import Policy, as_chain, as_policy, distribution, in_given_form, mix, restarting, scale
+from backcast.exact.stationary import Visits, visits, visits_of_chain
 from backcast.mdp import FiniteMDP
+
+_HEADROOM = 300  # bits, so that products of scaled probabilities neither underflow nor overflow
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ def backward(mdp: FiniteMDP, policy: Policy = None) -> Backward:
         array([[0.5, 0.5],
                [1. , 0. ]])
     """
-    d = stationary(mdp, policy)
-    return _by_bayes(mdp, policy, d, d)
+    d = visits(mdp, policy)
+    return _backward(mdp, policy, d, d)
 
 
 def backward_at(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Backward:
@@ -59,16 +62,47 @@ def backward_at(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Backward:
 
     P←_{π,t}(s, a | s') = d_{π,t}(s) π(a | s) P(s' | s, a) / d_{π,t+1}(s').
     """
-    return _by_bayes(mdp, policy, distribution(mdp, policy, t=t), distribution(mdp, policy, t=t + 1))
+    before, after = (Visits.of(distribution(mdp, policy, t=time)) for time in (t, t + 1))
+    return _backward(mdp, policy, before, after)
 
 
-def reverse(forward: Matrix, before: Vector, after: Vector) -> Matrix:
+def reverse(P: Any) -> Matrix:
+    """The chain P with time reversed: diag(d)⁻¹ · Pᵀ · diag(d), with d its stationary distribution.
+
+    Args:
+        P: (S, S) [s, s'], a chain with one recurrent class, dense or scipy.sparse.
+
+    Returns:
+        P←(s̃ | s), (S, S) [s, s̃], dense or csr like P. States that are never visited in the long run have no past: their
+        rows are NaN, in a sparse result by a single NaN at [s, s].
+
+    Raises:
+        InputError: if the rows of P are no distributions, or if P has more than one recurrent class.
+
+    Examples:
+        >>> reverse([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])   # d = (2/5, 2/5, 1/5)
+        array([[0.5, 0. , 0.5],
+               [0.5, 0.5, 0. ],
+               [0. , 1. , 0. ]])
+    """
+    chain = as_chain("P", P)
+    d = visits_of_chain(chain)
+    return undefine(by_bayes(chain, d, d), d.never)
+
+
+def by_bayes(forward: Matrix, before: Visits, after: Visits) -> Matrix:
     """diag(after)⁻¹ · forwardᵀ · diag(before): [s̃, s] becomes [s, s̃]; rows with after(s) = 0 are 0."""
-    weighed = scale(before, forward).T
+    bits = bool(before.bits.any() or after.bits.any())
+    weighed = scale(np.ldexp(before.scaled, _HEADROOM) if bits else before.scaled, forward).T
+    share, never = after.scaled, after.scaled == 0
     if not sparse.issparse(weighed):
-        return np.divide(weighed, after[:, None], out=np.zeros(weighed.shape), where=after[:, None] > 0)
+        back = np.divide(weighed, share[:, None], out=np.zeros(weighed.shape), where=~never[:, None])
+        return np.ldexp(back, after.bits[:, None] - before.bits - _HEADROOM) if bits else back
     weighed = weighed.tocsr()
-    weighed.data /= np.repeat(np.where(after > 0, after, np.inf), np.diff(weighed.indptr))
+    rows = np.repeat(np.arange(len(share)), np.diff(weighed.indptr))
+    weighed.data /= np.where(never, np.inf, share)[rows]
+    if bits:
+        weighed.data = np.ldexp(weighed.data, after.bits[rows] - before.bits[weighed.indices] - _HEADROOM)
     return weighed
 
 
@@ -87,13 +121,14 @@ def undefine(rows: Matrix, undefined: Indices, width: int = 1) -> Matrix:
     return (rows + sparse.csr_array(marks, shape=rows.shape)).tocsr()
 
 
-def _by_bayes(mdp: FiniteMDP, policy: Policy, before: Vector, after: Vector) -> Backward:
+def _backward(mdp: FiniteMDP, policy: Policy, before: Visits, after: Visits) -> Backward:
     """P←(s, a | s') = before(s) π(a | s) P(s' | s, a) / after(s')."""
     pi = as_policy(mdp, policy)
     n_states, n_actions = pi.shape
     table = restarting(mdp)
-    joint = reverse(table, (before[:, None] * pi).ravel(), after).tocsr()
-    states = reverse(mix(pi, table), before, after)
+    acting = Visits((before.scaled[:, None] * pi).ravel(), np.repeat(before.bits, n_actions))
+    joint = by_bayes(table, acting, after).tocsr()
+    states = by_bayes(mix(pi, table), before, after)
     by_action = [joint[:, np.arange(a, n_states * n_actions, n_actions)] for a in range(n_actions)]
     action = np.stack([np.asarray(part.sum(axis=1)).ravel() for part in by_action], axis=1)
     given_action = sparse.vstack(by_action, format="csr")
@@ -101,7 +136,7 @@ def _by_bayes(mdp: FiniteMDP, policy: Policy, before: Vector, after: Vector) -> 
     given_action = given_action[np.arange(n_states * n_actions).reshape(n_actions, n_states).T.ravel()]
     odds = np.divide(1.0, action, out=np.zeros_like(action), where=action > 0)
     given_action = scale(odds.ravel(), given_action)
-    undefined = np.flatnonzero(after == 0)
+    undefined = after.never
     never = np.flatnonzero(action.ravel() == 0)
     action[undefined] = np.nan
     shape = (n_states, n_states, n_actions)

@@ -1,44 +1,115 @@
 """Linear systems (I − Q) x = b in which every state of the substochastic Q eventually leaks.
 
-I − Q is then a nonsingular M-matrix: its inverse Σ_k Q^k has no negative entry. That gives a certificate for
-iterative answers: if t satisfies (I − Q) t ≥ c > 0 everywhere, then ‖(I − Q)⁻¹‖_∞ ≤ max(t) / c, and the residual
-bounds the error. Large worlds that mix fast are solved by BiCGSTAB and certified; what cannot be certified
-(long corridors, wide grids: their sparse factors are thin) is factorised.
+I − Q is then a nonsingular M-matrix: its inverse Σ_k Q^k has no negative entry. Elimination without subtraction
+(`backcast.exact.elimination`) solves it accurately in every entry. Large sparse worlds that mix fast are solved by
+BiCGSTAB and accepted only with a certificate: if t satisfies (I − Q) t ≥ c > 0 everywhere, then ‖(I − Q)⁻¹‖_∞ ≤
+max(t) / c, and the residual bounds the error. Rounding is part of both bounds. What can be neither certified nor
+eliminated is refused.
 """
+
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
 
-from backcast.arrays import Matrix, Vector
+from backcast.arrays import Matrix, Vector, dense
+from backcast.errors import InputError
+from backcast.exact import elimination
 
-_DIRECT = 2_000
+_SMALL = 1_000
+_FULL = 0.05
+_LARGEST_DENSE = 10_000
+_LARGEST_FILL = 10**8
+_LARGEST_WORK = 5e10  # multiplications of a sparse elimination: two minutes
+_DENSE_SPEEDUP = 50  # a multiplication within a matrix product against one within sparse rows
 _KRYLOV_STEPS = 150
 _REFINEMENTS = 3
-_TOLERANCE = 1e-11
+_GOAL = 1e-11
+_CERTIFIED = 1e-8
+_UNIT = float(np.finfo(float).eps)
 
 
-def solve_leaky(Q: Matrix, b: Vector, *, dense: bool = False) -> Vector:
-    """Solve (I − Q) x = b for x.
+class Leaky:
+    """The system (I − Q) x = b.
 
     Args:
-        Q: (n, n), dense or csr.
-        b: (n,), or (n, k) for a dense Q.
-        dense: whether to solve a csr Q as a dense matrix.
+        Q: (n, n), dense or csr, not negative. Its diagonal is not read: it is what the others leave of 1.
+        leak: what leaves each row, 1 − Σ_j Q(i, j), computed without cancellation; (n,), not negative.
+        as_dense: whether to treat a csr Q as a dense one; if not given, `better_dense` decides.
     """
-    x = bounded_sum(Q, b)
-    if x is not None:
-        return x
-    if not sparse.issparse(Q) or dense:
-        full = Q.toarray() if sparse.issparse(Q) else Q
-        return np.linalg.solve(np.eye(len(full)) - full, b)
-    system = (sparse.eye_array(Q.shape[0]) - Q).tocsr()
-    x = certified_krylov(system, b) if Q.shape[0] > _DIRECT else None
-    return solve_directly(system, b) if x is None else x
+
+    def __init__(self, Q: Matrix, leak: Vector, as_dense: bool | None = None) -> None:
+        self.Q = Q
+        self.leak = leak
+        self._as_dense = better_dense(Q) if as_dense is None else as_dense
+
+    def solve(self, b: Vector) -> Vector:
+        """Solve (I − Q) x = b for b (n,) or (n, k).
+
+        The error of x(i) is of the order of the rounding unit times ((I − Q)⁻¹ |b|)(i) if states are eliminated, and
+        certified to be at most 1e-8 max |x| otherwise.
+
+        Raises:
+            InputError: if x is not finite in double precision, or if Q is too large for either.
+        """
+        x = bounded_sum(self.Q, b)
+        if x is None:
+            x = self.solve_iteratively(b)
+        return _finite(self.elimination.solve(b)) if x is None else x
+
+    def solve_left(self, b: Vector) -> Vector:
+        """Solve x (I − Q) = b for b (n,); likewise, but certified relative to Σ |x|."""
+        x = bounded_sum(self.Q.T, b)
+        if x is None and self._norm is not None:
+            x = certified_krylov(self._system.T.tocsr(), b, self._norm, order=1)
+        return _finite(self.elimination.solve_left(b)) if x is None else x
+
+    def solve_iteratively(self, b: Vector) -> Vector | None:
+        """The same where Q is large and an iterative solution can be certified; else None."""
+        if self._norm is None:
+            return None
+        found = [certified_krylov(self._system, column, self._norm) for column in b.reshape(len(b), -1).T]
+        return None if any(x is None for x in found) else np.stack(found, axis=1).reshape(b.shape)  # type: ignore[arg-type]
+
+    @cached_property
+    def _system(self) -> sparse.csr_array:
+        """I − Q."""
+        moves = (self.Q - sparse.diags_array(self.Q.diagonal())).tocsr()
+        return (sparse.diags_array(self.leak + moves.sum(axis=1)) - moves).tocsr()
+
+    @cached_property
+    def _norm(self) -> float | None:
+        """A bound on the norm of the inverse where iterating may pay, else None."""
+        return None if self._as_dense or self.Q.shape[0] <= _SMALL else inverse_norm(self._system)
+
+    @cached_property
+    def elimination(self) -> elimination.Dense | elimination.Factors:
+        """The elimination of the states, which is accurate in every entry; what overflows is not finite."""
+        if self._as_dense:
+            return elimination.Dense(dense(self.Q), self.leak)
+        n, plan = self.Q.shape[0], elimination.plan(self.Q)
+        if n <= _LARGEST_DENSE and plan.work > n**3 / _DENSE_SPEEDUP:
+            return elimination.Dense(self.Q.toarray(), self.leak)
+        if plan.work > _LARGEST_WORK or plan.fill > _LARGEST_FILL:
+            raise InputError(
+                f"policy: its chain has {n:,} states, which need {20 * plan.fill / 2**30:.1f} GiB and"
+                f" {plan.work:.1g} multiplications to be eliminated, and an iterative solution could not be certified:"
+                " it mixes too slowly"
+            )
+        return elimination.Factors(plan, self.leak)
+
+
+def better_dense(Q: Matrix) -> bool:
+    """Whether the states of Q are better eliminated as those of a dense matrix: it is one, is small, or nearly full."""
+    n = Q.shape[0]
+    return not sparse.issparse(Q) or n <= _SMALL or (n <= _LARGEST_DENSE and Q.nnz > _FULL * n**2)
 
 
 def bounded_sum(Q: Matrix, b: Vector, longest: int = 16) -> Vector | None:
     """Σ_k Q^k b if it ends after a few terms, because no episode is longer (a leveled chain); else None."""
+    if b.ndim > 1 and bounded_sum(Q, np.ones(len(b)), longest) is None:  # cheaper to find out
+        return None
     x = term = b
     for _ in range(longest):
         term = Q @ term
@@ -48,36 +119,52 @@ def bounded_sum(Q: Matrix, b: Vector, longest: int = 16) -> Vector | None:
     return None
 
 
-def solve_directly(system: Matrix, b: Vector) -> Vector:
-    """Sparse LU of an M-matrix: it needs no pivoting, so that the ordering is free to keep the factors thin."""
-    factors = linalg.splu(
-        system.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-    )
-    x = factors.solve(b)
-    return x + factors.solve(b - system @ x)  # one step of refinement
+def certified_krylov(system: sparse.csr_array, b: Vector, norm: float, order: float = np.inf) -> Vector | None:
+    """A Krylov solution of system · x = b whose error is certified to be at most 1e-8 ‖x‖, else None.
 
-
-def certified_krylov(system: sparse.csr_array, b: Vector) -> Vector | None:
-    """A Krylov solution whose relative error is certified to be below the tolerance, else None."""
-    norm = _inverse_norm(system)
-    if norm is None:
-        return None
-    tolerance = max(_TOLERANCE, 8 * np.finfo(float).eps * norm)
+    Args:
+        system: an M-matrix (n, n), or its transpose.
+        b: (n,).
+        norm: a bound on the norm of the inverse, as `inverse_norm` gives it.
+        order: of the norm in which the error is bounded: infinity, or 1 for a transpose.
+    """
     x, residual = np.zeros_like(b), b
     for _ in range(_REFINEMENTS):
-        correction, _ = linalg.bicgstab(system, residual, rtol=1e-9, maxiter=_KRYLOV_STEPS)
-        x = x + correction
+        x = x + _iterate(system, residual, rtol=1e-9)
         residual = b - system @ x
-        if norm * float(np.abs(residual).max()) <= tolerance * float(np.abs(x).max()):
+        size = float(np.linalg.norm(x, order))
+        error = norm * float(np.linalg.norm(residual, order))
+        lost = norm * float(np.linalg.norm(_rounding(system, x) + _UNIT * np.abs(b), order))
+        if error <= max(_GOAL * size, lost) and error + lost <= _CERTIFIED * size:
             return x
     return None
 
 
-def _inverse_norm(system: sparse.csr_array) -> float | None:
-    """A certified bound on ‖system⁻¹‖_∞, or None where none was found cheaply."""
-    leak = system.sum(axis=1)
-    if leak.min() > 1e-5:  # t = 1 is a certificate: the discount is below 1
-        return float(1 / leak.min())
-    steps, _ = linalg.bicgstab(system, np.ones(len(leak)), rtol=0.0, atol=0.5, maxiter=_KRYLOV_STEPS)
-    progress = float((system @ steps).min())
-    return float(steps.max()) / progress if progress > 0.1 else None
+def inverse_norm(system: sparse.csr_array) -> float | None:
+    """A certified bound on ‖system⁻¹‖_∞ of an M-matrix, or None where none was found cheaply."""
+    steps = np.ones(system.shape[0])
+    if (system @ steps).min() <= 1e-5:  # else t = 1 is a certificate: the discount is below 1
+        steps = _iterate(system, steps, rtol=0.0, atol=0.5)
+    progress = float((system @ steps - _rounding(system, steps)).min())
+    return float(steps.max()) / progress if progress > 0 and steps.min() > 0 else None
+
+
+def _rounding(system: sparse.csr_array, x: Vector) -> Vector:
+    """A bound on the rounding errors of the entries of `system`, of a transpose too, and of system · x, (n,)."""
+    terms = np.maximum(np.diff(system.indptr), np.bincount(system.indices, minlength=len(x)))
+    return _UNIT * (terms + 4) * (abs(system) @ np.abs(x))
+
+
+def _iterate(system: sparse.csr_array, b: Vector, **stop: float) -> Vector:
+    """What BiCGSTAB makes of system · x = b in a few steps, good or not."""
+    with np.errstate(all="ignore"):
+        x: Vector = linalg.bicgstab(system, b, maxiter=_KRYLOV_STEPS, **stop)[0]
+    return x
+
+
+def _finite(x: Vector) -> Vector:
+    if not np.isfinite(x).all():
+        raise InputError(
+            "policy: it stays among some states for so long that expected times are not finite in double precision"
+        )
+    return x

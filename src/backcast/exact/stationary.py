@@ -4,103 +4,207 @@ The paper takes chains to be irreducible and aperiodic, so that d_{π,t} has a l
 restarts is periodic, and worlds have walls and states passed only once; d_π = d_π P_π needs neither
 property. What it needs is *one* recurrent class among the states reachable from the start. With several, the
 solution is not unique and the chain is refused; outside of the class, d_π is exactly 0.
+
+With one state taken as reference, d is proportional to the expected visits between two visits to it,
+x (I − Q) = P(ref, ·), where Q are the moves among the others and what leaks from Q leads back to the reference.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Matrix, Vector
+from backcast.arrays import Indices, Mask, Matrix, Vector, dense
 from backcast.errors import InputError
 from backcast.exact.chains import Policy, as_policy, mix, restarting, scale
-from backcast.exact.solve import bounded_sum, solve_directly
+from backcast.exact.solve import Leaky, better_dense, bounded_sum, certified_krylov, inverse_norm
 from backcast.graph import reachable, recurrent_classes
 from backcast.mdp import FiniteMDP
 
-_GTH_LIMIT = 1_000
 _TOLERANCE = 1e-13
 _BLOCK = 50  # steps of the lazy walk between two looks at its rate
 _BLOCKS = 40
+_BITS = 600  # a scaled probability is at least 2^−_BITS
+_OFTEN = 1e250  # visits between two visits to a reference that is worth the name
+_RARE = 1e-250
+_ATTEMPTS = 20
+_DISCONNECTED = "policy: parts of its chain are connected so weakly that it is lost in double precision"
+
+
+@dataclass(frozen=True)
+class Visits:
+    """The stationary distribution as numbers of any size: d(s) = scaled(s) · 2^(−bits(s)).
+
+    Attributes:
+        scaled: (S,), 0 for states that are never visited.
+        bits: (S,), 0 unless d(s) is below 2^−600.
+    """
+
+    scaled: Vector
+    bits: Indices
+
+    @classmethod
+    def of(cls, d: Vector) -> "Visits":
+        """A distribution that is given as floats."""
+        return cls(d, np.zeros(d.shape, dtype=np.int64))
+
+    @property
+    def d(self) -> Vector:
+        """The stationary distribution (S,); what is too small for a float is 0."""
+        return np.ldexp(self.scaled, -self.bits)
+
+    @property
+    def never(self) -> Indices:
+        """The states that are never visited."""
+        return np.flatnonzero(self.scaled == 0)
 
 
 def stationary(mdp: FiniteMDP, policy: Policy = None) -> Vector:
     """d_π with d_π = d_π P_π and Σ_s d_π(s) = 1, (S,).
 
-    If no episode is long, by summing the visits of each step. Up to a thousand recurrent states by the elimination of
-    Grassmann, Taksar and Heyman (1985), which subtracts nothing and is exact to rounding in every entry. Larger chains
-    by a lazy walk if it mixes fast, else by a sparse factorisation.
+    If no episode is long, by summing the visits of each step. Otherwise by elimination without subtraction (Grassmann,
+    Taksar and Heyman 1985), which is exact to rounding in every entry however weakly parts of the chain are connected.
+    A sparse chain of more than a thousand states is first tried by a lazy walk, whose result is accepted if a
+    certificate bounds the relative error of every entry by 1e-8.
 
     Raises:
         InputError: when the chain, from the start, can end in different recurrent classes; two states of
-            different classes are named.
+            different classes are named. Or if a large chain mixes too slowly for a certificate and is too large to be
+            eliminated.
     """
+    return visits(mdp, policy).d
+
+
+def visits(mdp: FiniteMDP, policy: Policy = None) -> Visits:
+    """The stationary distribution of a world under a policy."""
     P = mix(as_policy(mdp, policy), restarting(mdp))
-    visited = np.flatnonzero(reachable(P, mdp.start > 0))
+    members = recurrent_class(P, mdp.start > 0)
+    within = P[members][:, members]
+    known = bounded_sum(scale(np.where(mdp.terminal, 0.0, 1.0), P).T, mdp.start)
+    # where every episode is short, `known` are the expected visits of each state in one of them
+    part = stationary_of(within) if known is None else _scaled(within, known[members] / known.sum())
+    return _spread(mdp.n_states, members, part)
+
+
+def visits_of_chain(P: Matrix) -> Visits:
+    """The stationary distribution of a chain P (S, S) with one recurrent class."""
+    chain = sparse.csr_array(P)
+    members = recurrent_class(chain, np.ones(chain.shape[0], dtype=np.bool_), "P")
+    return _spread(chain.shape[0], members, stationary_of(chain[members][:, members]))
+
+
+def recurrent_class(P: sparse.csr_array, start: Mask, field: str = "policy") -> Indices:
+    """The one recurrent class that is reached from the states `start` (S,); refused if there are several."""
+    reached = "" if start.all() else "are both reached from the start and "
+    visited = np.flatnonzero(reachable(P, start))
     classes = [visited[c] for c in recurrent_classes(P[visited][:, visited])]
     if len(classes) > 1:
         first, second = int(classes[0][0]), int(classes[1][0])
         raise InputError(
-            f"policy: the chain has {len(classes)} recurrent classes and no unique stationary distribution: "
-            f"states {first} and {second} are both reached from the start and never reach each other"
+            f"{field}: the chain has {len(classes)} recurrent classes and no unique stationary distribution: "
+            f"states {first} and {second} {reached}never reach each other"
         )
-    visits = bounded_sum(scale(np.where(mdp.terminal, 0.0, 1.0), P).T, mdp.start)
-    if visits is not None:  # every episode is short: the expected visits of each state in one of them
-        return visits / visits.sum()
-    (members,) = classes
-    d = np.zeros(mdp.n_states)
-    d[members] = stationary_of(P[members][:, members])
-    return d
+    return classes[0]
 
 
-def stationary_of(P: Matrix) -> Vector:
-    """The stationary distribution of an irreducible chain P (n, n), csr or dense."""
+def stationary_of(P: Matrix) -> Visits:
+    """The stationary distribution of an irreducible chain P (n, n), csr or dense; its diagonal is not read."""
+    d = None if better_dense(P) else _by_mixing(P)
+    if d is None:
+        d = _by_elimination(dense(P) if better_dense(P) else P)
+    return _scaled(sparse.csr_array(P), d)
+
+
+def _by_elimination(P: Matrix) -> Vector:
+    """Expected visits to every state between two visits to a reference state."""
     n = P.shape[0]
-    if n <= _GTH_LIMIT:
-        return _gth(P.toarray() if sparse.issparse(P) else np.array(P))
-    d, settled = _by_mixing(sparse.csr_array(P))
-    # A state that is visited often is a good reference: the ways back to it are short.
-    return d if settled else _by_elimination(sparse.csr_array(P), int(np.argmax(d)))
+    # The moves of the reference are left out of Q: those of a hub would fill it.
+    reference = int(np.argmax((P > 0).sum(axis=0) + (P > 0).sum(axis=1)))
+    for _ in range(_ATTEMPTS):
+        others = np.flatnonzero(np.arange(n) != reference)
+        away, back = (dense(part).ravel() for part in (P[[reference]][:, others], P[others][:, [reference]]))
+        x = np.ones(n)
+        x[others] = Leaky(P[others][:, others], back).elimination.solve_left(away)
+        if (x <= _OFTEN).all():
+            return x / x.sum()
+        # the reference is so rare that visits between two of its own overflow
+        reference = int(np.argmax(np.nan_to_num(x, nan=0.0, posinf=np.inf)))
+    raise InputError(_DISCONNECTED)
 
 
-def _gth(A: Vector) -> Vector:
-    """Grassmann–Taksar–Heyman: eliminate state after state, then substitute back; A (n, n) is overwritten."""
-    n = len(A)
-    for k in range(n - 1, 0, -1):
-        A[:k, k] /= A[k, :k].sum()
-        A[:k, :k] += A[:k, k, None] * A[k, :k]
-    x = np.ones(n)
-    for k in range(1, n):
-        x[k] = x[:k] @ A[:k, k]
-    return x / x.sum()
+def _by_mixing(P: sparse.csr_array) -> Vector | None:
+    """The stationary distribution of a chain that mixes fast, certified in every entry; else None.
 
-
-def _by_mixing(P: sparse.csr_array) -> tuple[Vector, bool]:
-    """The lazy walk d ← d (I + P) / 2, which converges for periodic chains too, and whether it got there.
-
-    It stops early when the rate at which d still changes says that it would take too long.
+    Let w be where a lazy walk has come to rest. That says nothing yet: parts of the chain may not have exchanged
+    anything. The quotients e = d / w satisfy e(j) exit(j) = Σ_i K(j, i) e(i) with K(j, i) = w(i) P(i, j) / w(j) and
+    exit(j) = Σ_k P(j, k), over i, k ≠ j. With e = 1 at a reference state this is a linear system for the others. A
+    bound on its inverse shows that it is an M-matrix, and the certified error of e is the relative one of d.
     """
+    w = _lazy_walk(P)
+    if w is None or w.min() < _RARE:
+        return None
+    reference = int(np.argmax(w))
+    others = np.flatnonzero(np.arange(len(w)) != reference)
+    moves = (P - sparse.diags_array(P.diagonal())).tocsr()
+    K = scale(1 / w, moves.T.tocsr(), w)
+    system = (sparse.diags_array(np.asarray(moves.sum(axis=1))) - K).tocsr()[others]
+    norm = inverse_norm(system[:, others])
+    if norm is None:
+        return None
+    e = np.ones(len(w))
+    found = certified_krylov(system[:, others], -dense(system[:, [reference]]).ravel(), norm)
+    if found is None:
+        return None
+    e[others] = found
+    return w * e / (w @ e)
+
+
+def _lazy_walk(P: sparse.csr_array) -> Vector | None:
+    """Where the walk d ← d (I + P) / 2, which has no period, comes to rest; None if that would take too long."""
     d = np.full(P.shape[0], 1 / P.shape[0])
     transposed = P.T.tocsr()
-    change, settled = 2.0, False
+    change = 2.0
     for block in range(1, _BLOCKS + 1):
         for _ in range(_BLOCK):
             before, d = d, 0.5 * (d + transposed @ d)
         previous, change = change, float(np.abs(d - before).sum())
         rate = (change / previous) ** (1 / _BLOCK) if previous else 0.0
-        before_settled, settled = settled, change < 1e-15 or (rate < 1 and change / (1 - rate) < _TOLERANCE)
-        # twice in a row: at first the rate is that of the fast part of the chain alone
-        if settled and before_settled:
-            d = d / d.sum()
-            return d, bool((np.abs(transposed @ d - d) <= 1e-10 * d).all())
-        if not settled and rate ** (_BLOCK * (_BLOCKS - block)) * change > _TOLERANCE:
-            break
-    return d, False
+        if change < 1e-15 or (rate < 1 and change / (1 - rate) < _TOLERANCE):
+            return d
+        if rate ** (_BLOCK * (_BLOCKS - block)) * change > _TOLERANCE:
+            return None
+    return None
 
 
-def _by_elimination(P: sparse.csr_array, reference: int) -> Vector:
-    """Expected visits to every state between two visits to one reference state: (I − Q)ᵀ x = P(ref, ·)ᵀ."""
-    n = P.shape[0]
-    others = np.flatnonzero(np.arange(n) != reference)
-    leaving = P[[reference]].toarray().ravel()[others]
-    x = np.ones(n)
-    x[others] = solve_directly((sparse.eye_array(n - 1) - P[others][:, others]).T, leaving)
-    return x / x.sum()
+def _scaled(P: sparse.csr_array, d: Vector) -> Visits:
+    """The distribution d (n,) of an irreducible chain P (n, n), with the entries that underflow.
+
+    Those of the rarest states R follow from the flow into them: d_R (I − P_RR) = d_K P_KR, where K are the others. The
+    flow is scaled up until some of R are large enough, and so on with the rest.
+    """
+    scaled, bits = d.copy(), np.zeros(len(d), dtype=np.int64)
+    rare = d < 2.0**-_BITS
+    scale_bits = 0
+    while rare.any():
+        scale_bits += _BITS
+        R, K = np.flatnonzero(rare), np.flatnonzero(~rare)
+        into, within = P[K][:, R].tocoo(), P[R][:, R]
+        # in two steps, because neither factor may overflow or underflow
+        flow = np.ldexp(
+            np.ldexp(scaled[K], _BITS // 2)[into.row] * into.data, scale_bits - _BITS // 2 - bits[K][into.row]
+        )
+        b: Vector = np.bincount(into.col, flow, minlength=len(R)).astype(np.float64)
+        leak = np.asarray(P[R][:, K].sum(axis=1)).ravel()
+        x = Leaky(within, leak).elimination.solve_left(b)
+        if not (x <= 2).all():  # more than a flow so small can explain
+            raise InputError(_DISCONNECTED)
+        scaled[R], bits[R] = x, scale_bits
+        rare[R] = x < 2.0**-_BITS
+    return Visits(scaled, bits)
+
+
+def _spread(size: int, members: Indices, part: Visits) -> Visits:
+    """The visits of all states, 0 for those that are not members."""
+    scaled, bits = np.zeros(size), np.zeros(size, dtype=np.int64)
+    scaled[members], bits[members] = part.scaled, part.bits
+    return Visits(scaled, bits)

@@ -1,40 +1,45 @@
 """Time-extended backward models: n steps, mixtures, λ-models and options (section 3 and appendix A.3).
 
 All of them answer: which state s̃, some number of steps before s, should be re-evaluated, what was earned on
-the way from s̃ to s, and how far is s discounted? Each is computed over the forward chain as three matrices
-[s̃, s] and then reversed once by Bayes' rule, P←(s̃ | s) = d(s̃) F(s̃, s) / d(s):
+the way from s̃ to s, and how far is s discounted? One step of the forward chain is reversed by Bayes' rule,
+P←(s̃ | s) = d(s̃) P(s | s̃) / d(s), and composed to ways (`backcast.exact.ways`) in three matrices [s, s̃]:
 
-    F(s̃, s)   the probability of going on from s̃ to s (and of stopping at s̃, seen backward),
-    W(s̃, s)   that probability times the discounted reward earned on the way,
-    D(s̃, s)   that probability times the discount γ(s̃→…→s).
+    states(s, s̃)      the probability that going backward from s ends at s̃,
+    earned(s, s̃)      that probability times the discounted reward earned on the way from s̃ to s,
+    discounted(s, s̃)  that probability times the discount γ(s̃→…→s).
 
 A way that passes a terminal state earns nothing after it and carries no discount. Where the paper's formulas
 disagree with each other, docs/theory.md says which reading this is and why.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
 
 from backcast.arrays import Indices, Matrix, Vector, as_floats, as_whole, ratio, refuse_non_finite
 from backcast.errors import InputError
-from backcast.exact.chains import OneStep, Policy
-from backcast.exact.reversal import reverse, undefine
-from backcast.exact.solve import solve_leaky
-from backcast.exact.stationary import stationary
+from backcast.exact import ways
+from backcast.exact.chains import OneStep, Policy, scale
+from backcast.exact.reversal import undefine
+from backcast.exact.stationary import Visits, visits
 from backcast.mdp import FiniteMDP
 
 _NEVER = 1e-9  # a smaller chance to stop is lost in rounding
+_NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class TimeExtended:
     """A backward model over several steps. `np.asarray(model)` is `model.states`.
 
-    In every model `states[s, s̃] * reward[s̃, s] = earned[s, s̃]`.
+    In every model `states[s, s̃] * reward[s̃, s] = earned[s, s̃]`. With as_operator=True, `states`, `earned` and
+    `discounted` are scipy LinearOperators: `op @ x` and `op.rmatvec(y)` apply them to vectors (S,), and no matrix is
+    made. `reward` is then None, and the row of a never-visited state s is a NaN at [s, s], as in a sparse matrix.
 
     Attributes:
         states: P←(s̃ | s), (S, S) [s, s̃]; rows of never-visited states are NaN.
@@ -51,30 +56,45 @@ class TimeExtended:
     discounted: Matrix = field(repr=False)
     undefined: Indices
 
+    @property
+    def is_operator(self) -> bool:
+        """Whether the model consists of operators."""
+        return self.reward is None
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
+        if self.is_operator:
+            raise InputError("model: it consists of operators, not of matrices; leave out as_operator=True")
         states = self.states.toarray() if sparse.issparse(self.states) else self.states
         return np.array(states, dtype=dtype, copy=copy)
 
 
-def n_step(mdp: FiniteMDP, policy: Policy = None, n: int = 1, looking: str = "backward") -> TimeExtended:
+def n_step(
+    mdp: FiniteMDP, policy: Policy = None, n: int = 1, looking: str = "backward", *, as_operator: bool = False
+) -> TimeExtended:
     """P←⁽ⁿ⁾ = (P←_π)ⁿ and r⁽ⁿ⁾(s̃, s) = E[Σ_{t<n} γᵗ R_{t+1} | S_0 = s̃, S_n = s] (section 3).
 
     A sparse world gives sparse results; their fill grows with n. looking="forward" gives the forward model
-    P⁽ⁿ⁾(s | s̃), indexed [s̃, s] throughout.
+    P⁽ⁿ⁾(s | s̃), indexed [s̃, s] throughout. as_operator=True gives operators (see `TimeExtended`), which take n sparse
+    products to apply.
     """
     weights = np.zeros(as_whole("n", n, 1))
     weights[-1] = 1.0
-    return multi_time(mdp, policy, weights, looking)
+    return multi_time(mdp, policy, weights, looking, as_operator=as_operator)
 
 
 def multi_time(
-    mdp: FiniteMDP, policy: Policy = None, weights: ArrayLike = (1.0,), looking: str = "backward"
+    mdp: FiniteMDP,
+    policy: Policy = None,
+    weights: ArrayLike = (1.0,),
+    looking: str = "backward",
+    *,
+    as_operator: bool = False,
 ) -> TimeExtended:
     """The mixture Σ_n w_n P←⁽ⁿ⁾ of n-step models, n = 1 … len(weights) (appendix A.3).
 
     `reward` is the expected reward given both ends, the number of steps not being given: each r⁽ⁿ⁾(s̃, s)
     counts by the probability that s̃ was n steps before. (The paper writes Σ_n w_n r⁽ⁿ⁾, which no planning
-    update can use: see docs/theory.md.) `looking` is as in `n_step`.
+    update can use: see docs/theory.md.) `looking` and `as_operator` are as in `n_step`.
     """
     w = as_floats("weights", weights)
     if w.ndim != 1 or w.size == 0:
@@ -82,22 +102,26 @@ def multi_time(
     refuse_non_finite("weights", w)
     if (w < 0).any() or abs(w.sum() - 1) > 1e-8:
         raise InputError(f"weights: they sum to {w.sum():.10g}, smallest {w.min():g}; expected a distribution")
-    one = OneStep(mdp, policy)
-    F_n, W_n, D_n = one.P, one.R, one.G
-    F = W = D = 0.0
-    for n, weight in enumerate(w, start=1):
-        if n > 1:
-            W_n = one.R @ F_n + one.G @ W_n
-            F_n, D_n = one.P @ F_n, one.G @ D_n
-        if weight:
-            F, W, D = F + weight * F_n, W + weight * W_n, D + weight * D_n
-    if _looks_forward(looking):
-        return _forward(F, W, D)
-    return _reversed(F, W, D, stationary(mdp, policy))
+    step, d = _one_step(mdp, policy, looking)
+    undefined = _NONE if d is None else d.never
+    if as_operator:
+        everywhere = np.arange(mdp.n_states)
+        return _operators(ways.mixture_operators(step, w), everywhere, mdp.n_states, undefined)
+    model = _model(ways.mixture(step, w), undefined, step.backward)
+    if not undefined.size:
+        return model
+    # states that are never visited have no past, but a future: rewards given both ends exist for ways that begin there
+    never = np.isin(np.arange(mdp.n_states), undefined).astype(np.float64)
+    return replace(model, reward=model.reward + scale(never, multi_time(mdp, policy, w, "forward").reward))
 
 
 def lambda_model(
-    mdp: FiniteMDP, policy: Policy = None, lam: ArrayLike = 0.0, looking: str = "backward"
+    mdp: FiniteMDP,
+    policy: Policy = None,
+    lam: ArrayLike = 0.0,
+    looking: str = "backward",
+    *,
+    as_operator: bool = False,
 ) -> TimeExtended:
     """The λ-model: going backward, stop at each predecessor s̃ with probability 1 − λ(s̃) (appendix A.3).
 
@@ -109,38 +133,48 @@ def lambda_model(
         policy: the policy that the model is tied to.
         lam: λ in [0, 1], a number or one per state (S,); it must be below 1 in some visited state.
         looking: as in `n_step`; looking forward, λ is a number.
+        as_operator: give operators (see `TimeExtended`), each application of which solves one or two sparse systems.
 
     Returns:
         The model, dense: everything that is visited can be a predecessor.
+
+    Raises:
+        InputError: if dense matrices of so many states would take more than 8 GiB.
     """
     if _looks_forward(looking) and np.ndim(lam) > 0:
         raise InputError("lam: one for each state belongs to the predecessors; looking forward give a number")
     lam = _per_state("lam", lam, mdp.n_states)
-    d = stationary(mdp, policy)
-    visited = np.flatnonzero(d > 0)
-    if (1 - lam[visited]).max() < _NEVER:
+    d = visits(mdp, policy)
+    if (1 - lam[d.scaled > 0]).max() < _NEVER:
         raise InputError("lam: it is 1 (or nearly) in every visited state: the model stops at no predecessor")
-    return stopping_model(mdp, policy, 1 - lam, lam, looking)
+    return stopping_model(mdp, policy, 1 - lam, lam, looking, as_operator=as_operator, d=d)
 
 
 def stopping_model(
-    mdp: FiniteMDP, policy: Policy, stop: Vector, go_on: Vector, looking: str = "backward"
+    mdp: FiniteMDP,
+    policy: Policy,
+    stop: Vector,
+    go_on: Vector,
+    looking: str = "backward",
+    *,
+    as_operator: bool = False,
+    d: Visits | None = None,
 ) -> TimeExtended:
     """The model that, going backward, stops at s̃ with probability `stop` and goes on with `go_on`, each (S,).
 
-    What is left of 1 breaks the way off: rows then sum to less than 1.
+    What is left of 1 breaks the way off: rows then sum to less than 1. `d` is the stationary distribution, where known.
     """
-    d = stationary(mdp, policy)
-    visited = np.flatnonzero(d > 0)
-    one = OneStep(mdp, policy)
-    P, R, G = (_part(matrix, visited) for matrix in (one.P, one.R, one.G))
-    go_on, stop = go_on[visited], stop[visited][:, None]
-    X = solve_leaky(P * go_on, P)
-    F = stop * X
-    D = stop * solve_leaky(G * go_on, G)
-    W = stop * solve_leaky(G * go_on, R + (R * go_on) @ X)
-    F, W, D = (_whole(matrix, visited, mdp.n_states) for matrix in (F, W, D))
-    return _forward(F, W, D) if _looks_forward(looking) else _reversed(F, W, D, d)
+    d = visits(mdp, policy) if d is None else d
+    visited = np.flatnonzero(d.scaled)
+    if not as_operator:
+        ways.refuse_large_model(len(visited))
+    step, _ = _one_step(mdp, policy, looking, d)
+    step, chances = step.among(visited), (stop[visited], go_on[visited])
+    undefined = d.never if step.backward else _NONE
+    if as_operator:
+        return _operators(ways.stopping_operators(step, *chances), visited, mdp.n_states, undefined)
+    parts = [_whole(part, visited, mdp.n_states) for part in ways.stopping(step, *chances)]
+    return _model(parts, undefined, step.backward)
 
 
 def ending_model(mdp: FiniteMDP, policy: Policy, termination: ArrayLike) -> TimeExtended:
@@ -154,18 +188,21 @@ def ending_model(mdp: FiniteMDP, policy: Policy, termination: ArrayLike) -> Time
         policy: the option's policy.
         termination: β(s) in [0, 1], a number or (S,).
     """
+    ways.refuse_large_model(mdp.n_states)
     stop = np.where(mdp.terminal, 1.0, _per_state("termination", termination, mdp.n_states))
-    go_on, lives = 1 - stop, np.where(mdp.terminal, 0.0, 1.0)[:, None]
-    everywhere = np.arange(mdp.n_states)
-    one = OneStep(mdp, policy)
-    P, R, G = (lives * _part(matrix, everywhere) for matrix in (one.P, one.R, one.G))
-    F = solve_leaky(P * go_on, P * stop)
-    D = solve_leaky(G * go_on, G * stop)
-    W = solve_leaky(G * go_on, R * stop + (R * go_on) @ F)
-    return _forward(F, W, D)
+    step, _ = _one_step(mdp, policy, "forward")
+    lives = np.where(mdp.terminal, 0.0, 1.0)[:, None]
+    return _model([lives * part for part in ways.stopping(step, stop, 1 - stop)], _NONE, backward=False)
 
 
-def option_model(mdp: FiniteMDP, policy: Policy, initiation: ArrayLike, termination: ArrayLike | None = None) -> Matrix:
+def option_model(
+    mdp: FiniteMDP,
+    policy: Policy,
+    initiation: ArrayLike,
+    termination: ArrayLike | None = None,
+    *,
+    as_operator: bool = False,
+) -> Any:
     """The backward model of an option that follows `policy` from where it was initiated (appendix A.3).
 
     P←_o(s̃ | s) = ι(s̃) P←(s̃ | s) + Σ_x (1 − ι(x)) P←(x | s) P←_o(s̃ | x): the λ-model with λ = 1 − ι, whose
@@ -177,17 +214,18 @@ def option_model(mdp: FiniteMDP, policy: Policy, initiation: ArrayLike, terminat
         initiation: ι(s̃) in [0, 1], the probability that the option was initiated at s̃; (S,) or a number.
         termination: β(s) in [0, 1], (S,) or a number. A way back does not lead through states at which the option
             terminated: the second term has (1 − ι(x)) (1 − β(x)), and rows sum to less than 1. None: never.
+        as_operator: give a `TimeExtended` of operators, with `states`, `earned` and `discounted`.
 
     Returns:
-        P←_o(s̃ | s), (S, S) [s, s̃].
+        P←_o(s̃ | s), (S, S) [s, s̃]; or the operators.
     """
     iota = _per_state("initiation", initiation, mdp.n_states)
-    if (iota[stationary(mdp, policy) > 0] == 0).all():
+    d = visits(mdp, policy)
+    if (iota[d.scaled > 0] == 0).all():
         raise InputError("initiation: it is 0 in every visited state, so that the option begins nowhere")
-    if termination is None:
-        return lambda_model(mdp, policy, 1 - iota).states
-    beta = _per_state("termination", termination, mdp.n_states)
-    return stopping_model(mdp, policy, iota, (1 - iota) * (1 - beta)).states
+    beta = 0.0 if termination is None else _per_state("termination", termination, mdp.n_states)
+    model = stopping_model(mdp, policy, iota, (1 - iota) * (1 - beta), as_operator=as_operator, d=d)
+    return model if as_operator else model.states
 
 
 def _looks_forward(looking: str) -> bool:
@@ -196,14 +234,28 @@ def _looks_forward(looking: str) -> bool:
     return looking == "forward"
 
 
-def _forward(F: Matrix, W: Matrix, D: Matrix) -> TimeExtended:
-    return TimeExtended(F, ratio(W, F), W, D, np.zeros(0, dtype=np.int64))
+def _one_step(mdp: FiniteMDP, policy: Policy, looking: str, d: Visits | None = None) -> tuple[ways.Step, Visits | None]:
+    """One step in the direction of `looking`, and looking backward the stationary distribution."""
+    forward = _looks_forward(looking)
+    step = ways.Step.forward(mdp, OneStep(mdp, policy))
+    if forward:
+        return step, None
+    d = visits(mdp, policy) if d is None else d
+    return step.reversed(d), d
 
 
-def _reversed(F: Matrix, W: Matrix, D: Matrix, d: Vector) -> TimeExtended:
-    undefined = np.flatnonzero(d == 0)
-    states, earned, discounted = (undefine(reverse(part, d, d), undefined) for part in (F, W, D))
-    return TimeExtended(states, ratio(W, F), earned, discounted, undefined)
+def _model(parts: Sequence[Matrix], undefined: Indices, backward: bool) -> TimeExtended:
+    states, earned, _ = parts
+    reward = ratio(earned, states)
+    if backward:
+        reward = reward.T.tocsr() if sparse.issparse(reward) else np.ascontiguousarray(reward.T)
+    states, earned, discounted = (undefine(part, undefined) for part in parts)
+    return TimeExtended(states, reward, earned, discounted, undefined)
+
+
+def _operators(parts: Sequence[LinearOperator], states: Indices, size: int, undefined: Indices) -> TimeExtended:
+    of_states, earned, discounted = (ways.embedded(part, states, size, undefined) for part in parts)
+    return TimeExtended(of_states, None, earned, discounted, undefined)
 
 
 def _per_state(name: str, given: ArrayLike, n_states: int) -> Vector:
@@ -218,12 +270,9 @@ def _per_state(name: str, given: ArrayLike, n_states: int) -> Vector:
     return values
 
 
-def _part(matrix: Matrix, states: Indices) -> Vector:
-    part = matrix[states][:, states]
-    return part.toarray() if sparse.issparse(part) else part
-
-
 def _whole(part: Vector, states: Indices, size: int) -> Vector:
+    if len(states) == size:
+        return part
     matrix = np.zeros((size, size))
     matrix[np.ix_(states, states)] = part
     return matrix

@@ -9,23 +9,43 @@ from scipy import sparse
 from backcast.arrays import Indices, Mask, Matrix, Vector, as_whole
 from backcast.errors import InputError
 from backcast.exact.chains import Policy, as_policy, mix
-from backcast.exact.solve import certified_krylov, solve_leaky
+from backcast.exact.solve import Leaky
 from backcast.graph import breadth_first, reachable, recurrent_classes
 from backcast.mdp import FiniteMDP
 
 Method = Literal["auto", "policy-iteration", "value-iteration"]
 _METHODS = ("auto", "policy-iteration", "value-iteration")
 _EXACT_EVALUATION = 20_000
+_IMPROVEMENTS, _SWEEPS = 1_000, 100_000
+_ROUNDING, _ROUNDING_OF_MANY = 1e-13, 1e-12  # errors of values, relative to those of the absolute rewards
+_SIGNIFICANT = 1e-6
 
 
 def value(mdp: FiniteMDP, policy: Policy = None) -> Vector:
     """v_π = r_π + γ P_π v_π with v_π = 0 in terminal states, (S,).
 
+    States are eliminated without subtraction, so that the error of v(s) is of the order of the rounding unit times the
+    value of the absolute rewards |r(s, a, s')|, however long episodes are: where all rewards have one sign, every value
+    is exact to rounding. Large sparse worlds that mix fast are solved iteratively, which is accepted if the error is
+    certified to be at most 1e-8 max |v|.
+
     Raises:
         InputError: with discount 1, if π may from the start never reach a terminal state and keep earning. (Where that
-            is so only in states never reached, their value is NaN.)
+            is so only in states never reached, their value is NaN.) If rewards of both signs cancel so far that nothing
+            certain is left of the values. If a world is too large to be eliminated and its values cannot be certified.
     """
-    return _evaluate(mdp, as_policy(mdp, policy), mdp.expected_reward)
+    evaluation = _Evaluation(mdp, as_policy(mdp, policy))
+    if (mdp.table_reward.data >= 0).all() or (mdp.table_reward.data <= 0).all():
+        return evaluation.of(mdp.expected_reward)
+    absolute = _absolute_reward(mdp)
+    v, size = evaluation.of(mdp.expected_reward, absolute).T
+    lost = _ROUNDING * np.nanmax(size)
+    if lost > _SIGNIFICANT * max(np.nanmax(np.abs(v)), absolute.max()):
+        raise InputError(
+            f"policy: rewards of both signs sum to up to {np.nanmax(size):.2g} and nearly cancel, so that the values"
+            f" are not known in double precision beyond ±{lost:.1g}"
+        )
+    return v
 
 
 def action_value(mdp: FiniteMDP, policy: Policy = None) -> Vector:
@@ -55,34 +75,39 @@ class Optimal:
 
 
 def optimal(
-    mdp: FiniteMDP, method: Method = "auto", *, tolerance: float = 1e-10, max_iterations: int = 100_000
+    mdp: FiniteMDP, method: Method = "auto", *, tolerance: float = 1e-10, max_iterations: int | None = None
 ) -> Optimal:
     """The optimal values v*(s) = max_a [r(s, a) + γ Σ_s' P(s' | s, a) v*(s')] and a policy that earns them.
 
     Args:
         mdp: the world.
         method: `policy-iteration` (Howard: evaluate exactly, improve; ends with the exact answer) or
-            `value-iteration` (in place, along the ways that lead to rewards and back again); `auto` is the first, but
-            with more than 20,000 states the second if policies cannot be evaluated iteratively. With discount 1, the
-            best among the policies that end.
-        tolerance: value iteration stops when the error of v is at most this (with discount 1: when the
-            residual is).
-        max_iterations: give up after so many improvements of the policy or sweeps.
+            `value-iteration` (in place, along the ways that lead to rewards and back again). `auto` is the first; but
+            with more than 20,000 states and a discount below 1 it evaluates policies iteratively, and turns to the
+            second if that cannot be certified. With discount 1, the best among the policies that end.
+        tolerance: value iteration stops when the error of v is at most this. With discount 1 it stops when a sweep
+            changes less than this and its policy, evaluated exactly, cannot be improved.
+        max_iterations: give up after so many improvements of the policy (1,000 if not given) or sweeps (100,000).
 
     Returns:
         The values, a policy, the number of iterations and the residual.
+
+    Raises:
+        InputError: if `max_iterations` were not enough; or if episodes are so long that actions cannot be told apart
+            in double precision, although the better one may matter.
     """
     if not isinstance(method, str) or method not in _METHODS:
         raise InputError(f"method: {method!r} given, expected one of {', '.join(_METHODS)}")
     if not tolerance > 0:
         raise InputError(f"tolerance: {tolerance} given, expected a positive number")
-    as_whole("max_iterations", max_iterations, 1)
+    if max_iterations is not None:
+        as_whole("max_iterations", max_iterations, 1)
     found = None
     if method != "value-iteration":
-        large = method == "auto" and mdp.n_states > _EXACT_EVALUATION
-        found = _policy_iteration(mdp, max_iterations, _evaluate_iteratively if large else _evaluate)
+        iterative = method == "auto" and mdp.n_states > _EXACT_EVALUATION and mdp.discount < 1
+        found = _policy_iteration(mdp, max_iterations or _IMPROVEMENTS, iterative)
     used = "value-iteration" if found is None else "policy-iteration"
-    v, iterations = found or _value_iteration(mdp, tolerance, max_iterations)
+    v, iterations = found or _value_iteration(mdp, tolerance, max_iterations or _SWEEPS)
     q = _look_ahead(mdp, v)
     best = q.max(axis=1)
     residual = float(np.abs(best - v).max())
@@ -91,26 +116,70 @@ def optimal(
     return Optimal(v, q, policy, iterations, residual, used)
 
 
-def _policy_iteration(mdp: FiniteMDP, max_iterations: int, evaluate: Any) -> tuple[Vector, int] | None:
-    """Howard's algorithm; None if `evaluate` gives up on a policy.
+class _Judgement:
+    """Whether a policy can be improved, as far as rounding lets one see.
 
-    An action changes only if another is better beyond rounding, so that it ends. The rounding error of a value is in
-    proportion to the value of the absolute rewards: where all rewards have one sign, to the value itself.
+    Args:
+        mdp: the world.
+        actions: the policy, one action per state (S,).
+        values: its values for the rewards, for their absolute values and for 1 in each step, (S, 3).
+
+    Attributes:
+        v: its values (S,).
+        best: the best action of each state, (S,).
+        better: where that is better than the policy's action beyond rounding, (S,).
+    """
+
+    def __init__(self, mdp: FiniteMDP, actions: Indices, values: Vector) -> None:
+        self._mdp, self._actions = mdp, actions
+        self.v, size, self._steps = values.T
+        q = _look_ahead(mdp, self.v)
+        self._relative = _ROUNDING if mdp.n_states <= _EXACT_EVALUATION else _ROUNDING_OF_MANY
+        self._rounding = self._relative * _look_ahead(mdp, size, _absolute_reward(mdp)).max(axis=1)
+        self._gains = q - np.take_along_axis(q, actions[:, None], axis=1)
+        self.best = q.argmax(axis=1)
+        self.better = self._gains.max(axis=1) > self._rounding
+
+    def refuse_what_is_undecided(self) -> None:
+        """Raise if an action that looks as good as the policy's may improve the values by more than 1e-6 of them.
+
+        What is lost in rounding may be gained again in every step of an episode.
+        """
+        steps = float(np.nanmax(self._steps))
+        if steps * self._relative <= _SIGNIFICANT:
+            return
+        alike = (np.abs(self._gains) <= self._rounding[:, None]) & ~self._mdp.terminal[:, None]
+        alike &= ~_same_rows(self._mdp, self._actions)
+        if alike.any():
+            s, a = (int(i) for i in np.argwhere(alike)[0])
+            raise InputError(
+                f"discount: with {self._mdp.discount!r}, the best policy found is evaluated over up to {steps:.2g}"
+                f" steps, and whether action {self._actions[s]} or {a} is better in state {s} is lost in rounding"
+            )
+
+
+def _policy_iteration(mdp: FiniteMDP, max_iterations: int, iterative: bool) -> tuple[Vector, int] | None:
+    """Howard's algorithm; None if policies are to be evaluated iteratively and that cannot be certified.
+
+    An action changes only if another is better beyond rounding, so that it ends.
     """
     actions = _begin_with(mdp)
-    sizes = np.abs(mdp.expected_reward)
     for iteration in range(1, max_iterations + 1):
-        pi = as_policy(mdp, actions)
-        v, size = evaluate(mdp, pi, mdp.expected_reward), evaluate(mdp, pi, sizes)
-        if v is None or size is None:
+        judgement = _judge(mdp, actions, iterative)
+        if judgement is None:
             return None
-        q, rounding = _look_ahead(mdp, v), 1e-12 * _look_ahead(mdp, size, sizes).max(axis=1)
-        best, old = q.max(axis=1), np.take_along_axis(q, actions[:, None], axis=1)[:, 0]
-        better = best - old > rounding
-        if not better.any():
-            return v, iteration
-        actions = np.where(better, q.argmax(axis=1), actions)
-    raise InputError(f"max_iterations: {max_iterations} were not enough for policy iteration")
+        if not judgement.better.any():
+            judgement.refuse_what_is_undecided()
+            return judgement.v, iteration
+        actions = np.where(judgement.better, judgement.best, actions)
+    raise InputError(f"max_iterations: {max_iterations} improvements were not enough for policy iteration")
+
+
+def _judge(mdp: FiniteMDP, actions: Indices, iterative: bool = False) -> Any:
+    """The judgement of a policy; None if it is to be evaluated iteratively and that cannot be certified."""
+    kinds = mdp.expected_reward, _absolute_reward(mdp), np.ones(mdp.expected_reward.shape)
+    values = _Evaluation(mdp, as_policy(mdp, actions)).of(*kinds, iterative=iterative)
+    return None if values is None else _Judgement(mdp, actions, values)
 
 
 def _value_iteration(mdp: FiniteMDP, tolerance: float, max_iterations: int) -> tuple[Vector, int]:
@@ -126,7 +195,14 @@ def _value_iteration(mdp: FiniteMDP, tolerance: float, max_iterations: int) -> t
     for iteration in range(1, max_iterations + 1):
         change = sweep(table.indptr, table.indices, table.data, mdp.expected_reward, mdp.discount, order, v)
         if change <= allowed:
-            return v, iteration
+            if mdp.discount < 1:
+                return v, iteration
+            actions = _greedy_and_ending(mdp, v, tolerance)
+            judgement = _judge(mdp, actions)
+            if not judgement.better.any():
+                judgement.refuse_what_is_undecided()
+                return judgement.v, iteration
+            v = np.fmax(v, judgement.v)
         order = order[::-1].copy()
     raise InputError(f"max_iterations: {max_iterations} sweeps were not enough, values still change by {change:.3g}")
 
@@ -138,39 +214,43 @@ def _credit_order(mdp: FiniteMDP) -> Indices:
     return order[~mdp.terminal[order]]
 
 
-def _evaluate(mdp: FiniteMDP, pi: Vector, reward: Vector) -> Vector:
-    """The value of a policy for rewards r(s, a)."""
-    P = mix(pi, mdp.table)
-    r = (pi * reward).sum(axis=1)
-    v = np.zeros(mdp.n_states)
-    solved = ~mdp.terminal
-    if mdp.discount == 1:
-        at_rest, earning = _endless(mdp, P, r)
-        if (earning & mdp.reachable).any():
-            state = int(np.argmax(earning & mdp.reachable))
-            raise InputError(
-                f"policy: with discount 1, state {state} may never reach a terminal state and keep earning under this"
-                " policy, so that its value is not finite"
-            )
-        v[earning] = np.nan
-        solved &= ~at_rest & ~earning
-    rows = np.flatnonzero(solved)
-    v[rows] = solve_leaky(mdp.discount * P[rows][:, rows], r[rows], dense=not mdp.is_sparse)
-    return v
+class _Evaluation:
+    """The linear system of a policy π (S, A)'s values."""
 
+    def __init__(self, mdp: FiniteMDP, pi: Vector) -> None:
+        self._mdp, self._pi = mdp, pi
+        P = mix(pi, mdp.table)
+        r = (pi * mdp.expected_reward).sum(axis=1)
+        solved, self._unknown = ~mdp.terminal, np.zeros(mdp.n_states, dtype=np.bool_)
+        if mdp.discount == 1:
+            at_rest, self._unknown = _endless(mdp, P, r)
+            if (self._unknown & mdp.reachable).any():
+                state = int(np.argmax(self._unknown & mdp.reachable))
+                raise InputError(
+                    f"policy: with discount 1, state {state} may never reach a terminal state and keep earning under"
+                    " this policy, so that its value is not finite"
+                )
+            solved &= ~at_rest & ~self._unknown
+        self._rows = np.flatnonzero(solved)
+        rows = P[self._rows]
+        ends = np.asarray(rows[:, np.flatnonzero(~solved)].sum(axis=1)).ravel()
+        leak = 1 - mdp.discount + mdp.discount * ends
+        self._system = Leaky(mdp.discount * rows[:, self._rows], leak)
 
-def _evaluate_iteratively(mdp: FiniteMDP, pi: Vector, reward: Vector) -> Vector | None:
-    """The same where an iterative solution can be certified (the discount is below 1, the chain mixes); else None."""
-    if mdp.discount == 1:
-        return None
-    rows = np.flatnonzero(~mdp.terminal)
-    Q = mdp.discount * mix(pi, mdp.table)[rows][:, rows]
-    x = certified_krylov((sparse.eye_array(len(rows)) - Q).tocsr(), (pi * reward).sum(axis=1)[rows])
-    if x is None:
-        return None
-    v = np.zeros(mdp.n_states)
-    v[rows] = x
-    return v
+    def of(self, *rewards: Vector, iterative: bool = False) -> Any:
+        """The values of one kind of reward r(s, a), (S,), or of several, (S, k).
+
+        With `iterative`, None if they cannot be found and certified iteratively.
+        """
+        earned = np.stack([(self._pi * reward).sum(axis=1) for reward in rewards], axis=1)
+        b = earned[self._rows, 0] if len(rewards) == 1 else earned[self._rows]
+        x = self._system.solve_iteratively(b) if iterative else self._system.solve(b)
+        if x is None:
+            return None
+        v = np.zeros((self._mdp.n_states, *x.shape[1:]))
+        v[self._unknown] = np.nan
+        v[self._rows] = x
+        return v
 
 
 def _endless(mdp: FiniteMDP, P: Matrix, r: Vector) -> tuple[Mask, Mask]:
@@ -200,6 +280,12 @@ def _best_and_ending(mdp: FiniteMDP, best: Mask) -> Indices:
     return best.argmax(axis=1) if mdp.discount < 1 else _towards(mdp, best, mdp.terminal)
 
 
+def _greedy_and_ending(mdp: FiniteMDP, v: Vector, slack: float) -> Indices:
+    """A policy that is greedy for v up to `slack`, except where that does not lead to a terminal state."""
+    q = _look_ahead(mdp, v)
+    return _towards(mdp, q >= q.max(axis=1, keepdims=True) - slack, mdp.terminal, _begin_with(mdp))
+
+
 def _begin_with(mdp: FiniteMDP) -> Indices:
     """A policy that heads for where credit comes from; with discount 1 for the ends, so that its values are finite."""
     anything = np.ones((mdp.n_states, mdp.n_actions), dtype=np.bool_)
@@ -211,9 +297,9 @@ def _sources(mdp: FiniteMDP) -> Mask:
     return mdp.terminal | (mdp.expected_reward != 0).any(axis=1)
 
 
-def _towards(mdp: FiniteMDP, allowed: Mask, targets: Mask) -> Indices:
-    """An allowed action of each state on a shortest way to the targets; else the first allowed one."""
-    actions = allowed.argmax(axis=1).astype(np.int64)
+def _towards(mdp: FiniteMDP, allowed: Mask, targets: Mask, otherwise: Indices | None = None) -> Indices:
+    """An allowed action of each state on a shortest way to the targets; else the given one, or the first allowed."""
+    actions = (allowed.argmax(axis=1) if otherwise is None else otherwise).astype(np.int64)
     rows = np.repeat(np.arange(mdp.table.shape[0]), np.diff(mdp.table.indptr))
     usable = allowed.ravel()[rows]
     edges = sparse.csr_array(
@@ -230,3 +316,18 @@ def _towards(mdp: FiniteMDP, allowed: Mask, targets: Mask) -> Indices:
         front = np.unique(states[new])
         reached[front] = True
     return actions
+
+
+def _absolute_reward(mdp: FiniteMDP) -> Vector:
+    """Σ_s' P(s' | s, a) |r(s, a, s')|, (S, A)."""
+    return np.asarray((mdp.table * abs(mdp.table_reward)).sum(axis=1)).reshape(mdp.expected_reward.shape)
+
+
+def _same_rows(mdp: FiniteMDP, actions: Indices) -> Mask:
+    """Which actions do just the same as those given, one per state; (S, A)."""
+    n_states, n_actions = mdp.expected_reward.shape
+    chosen = np.repeat(np.arange(n_states) * n_actions + actions, n_actions)
+    moves = abs(mdp.table - mdp.table[chosen]).sum(axis=1) == 0
+    return moves.reshape(n_states, n_actions) & (
+        mdp.expected_reward == mdp.expected_reward.ravel()[chosen].reshape(n_states, n_actions)
+    )

@@ -7,9 +7,10 @@ import numpy as np
 from scipy import sparse
 
 from backcast.arrays import Matrix, ratio
-from backcast.exact import lambda_model, multi_time, n_step, stationary
+from backcast.exact import lambda_model, multi_time, n_step
 from backcast.exact.chains import as_policy, mix, restarting, scale
-from backcast.exact.reversal import reverse
+from backcast.exact.reversal import by_bayes
+from backcast.exact.stationary import visits
 from backcast.exact.time_extended import TimeExtended, ending_model, stopping_model
 from backcast.mdp import FiniteMDP
 from backcast.models.counts import CountRows
@@ -38,9 +39,9 @@ def backward_rows(world: World) -> Rows:
     """
     mdp = _of_steps(world.mdp)
     pi = as_policy(mdp, world.policy)
-    d = stationary(mdp, world.policy)
+    d = visits(mdp, world.policy)
     lives = np.where(mdp.terminal, 0.0, 1.0)
-    back = scale(None, reverse(mix(pi, restarting(mdp)), d, d), lives)
+    back = scale(None, by_bayes(mix(pi, restarting(mdp)), d, d), lives)
     back.eliminate_zeros()
     reward = ratio(mix(pi, mdp.table * mdp.table_reward), mix(pi, mdp.table)).T.tocsr()
     states, predecessors = back.nonzero()

@@ -1,0 +1,221 @@
+"""Ways of several steps, composed of one step: as matrices, or as operators that make no matrix.
+
+One step is three matrices A, E and B. Forward, [s̃, s], they are A = P (reached), E = R (earned and reached) and B = G
+(discounted and reached), and the reward of a way is that of its first step and the discounted one of the rest:
+
+    P⁽ⁿ⁺¹⁾ = P P⁽ⁿ⁾,   G⁽ⁿ⁺¹⁾ = G G⁽ⁿ⁾,   W⁽ⁿ⁺¹⁾ = R P⁽ⁿ⁾ + G W⁽ⁿ⁾.
+
+Backward, [s, s̃], all three are reversed by Bayes' rule, and the last step of the way is the first one taken: its reward
+counts by the discount of those before it, W⁽ⁿ⁺¹⁾ = R← G←⁽ⁿ⁾ + P← W⁽ⁿ⁾. So A = G← and B = P←: the same formulas with the
+two exchanged,
+
+    X⁽ⁿ⁺¹⁾ = A X⁽ⁿ⁾,   Y⁽ⁿ⁺¹⁾ = B Y⁽ⁿ⁾,   W⁽ⁿ⁺¹⁾ = E X⁽ⁿ⁾ + B W⁽ⁿ⁾.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+
+from backcast.arrays import Indices, Matrix, Vector, dense
+from backcast.errors import InputError
+from backcast.exact.chains import OneStep, scale
+from backcast.exact.reversal import by_bayes
+from backcast.exact.solve import Leaky
+from backcast.exact.stationary import Visits
+from backcast.mdp import FiniteMDP
+
+_LARGEST = 8 * 2**30  # bytes
+_DENSE_MATRICES = 10  # of size S × S, in memory at once while a dense model is made
+_SAMPLE = 500  # rows from which the fill of a sparse product is estimated
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a chain, forward or backward, each matrix (n, n) [from, to].
+
+    Attributes:
+        chain: the transition matrix.
+        earned: E[reward of the step; where it leads].
+        discounted: the transition matrix times the discount of each step.
+        carried: γ in living states, 0 in terminal ones, (n,): a step is discounted if it has it at both ends.
+        backward: whether the chain runs backward.
+    """
+
+    chain: Matrix
+    earned: Matrix
+    discounted: Matrix
+    carried: Vector
+    backward: bool
+
+    @classmethod
+    def forward(cls, mdp: FiniteMDP, one: OneStep) -> "Step":
+        """One step of the recurrent chain."""
+        return cls(one.P, one.R, one.G, np.where(mdp.terminal, 0.0, mdp.discount), False)
+
+    def reversed(self, d: Visits) -> "Step":
+        """One step back; rows of states that are never visited are 0."""
+        return replace(self.each(lambda part: by_bayes(part, d, d)), backward=True)
+
+    def among(self, states: Indices) -> "Step":
+        """The same among some states, which are closed."""
+        return replace(self.each(lambda part: part[states][:, states]), carried=self.carried[states])
+
+    def each(self, change: Callable[[Matrix], Matrix]) -> "Step":
+        """The same with each of its matrices changed."""
+        chain, earned, discounted = (change(part) for part in (self.chain, self.earned, self.discounted))
+        return replace(self, chain=chain, earned=earned, discounted=discounted)
+
+    @property
+    def pair(self) -> tuple[Matrix, Matrix]:
+        """A and B of the formulas above."""
+        return (self.discounted, self.chain) if self.backward else (self.chain, self.discounted)
+
+    def in_order(self, X: Any, W: Any, Y: Any) -> tuple[Any, Any, Any]:
+        """(states, earned, discounted) of what the formulas give."""
+        return (Y, W, X) if self.backward else (X, W, Y)
+
+    def systems(self, go_on: Vector, thin: bool = False) -> tuple[Leaky, Leaky]:
+        """I − A diag(go_on) and I − B diag(go_on); `thin` to keep them sparse."""
+        stopped = 1 - go_on
+        whole, lost = self.chain @ np.ones(len(go_on)), self.chain @ (1 - self.carried + self.carried * stopped)
+        leaks = self.chain @ stopped, np.where(self.carried > 0, lost, whole)
+        chain, discounted = (
+            Leaky(sparse.csr_array(Q) if thin else Q, leak, as_dense=not thin)
+            for Q, leak in zip((scale(None, part, go_on) for part in (self.chain, self.discounted)), leaks, strict=True)
+        )
+        return (discounted, chain) if self.backward else (chain, discounted)
+
+
+def mixture(step: Step, weights: Vector) -> tuple[Matrix, Matrix, Matrix]:
+    """(states, earned, discounted) of n steps, weighed by weights[n − 1]."""
+    A, B = step.pair
+    E = step.earned
+    X_n, W_n, Y_n = A, E, B
+    X = W = Y = 0.0
+    for n, weight in enumerate(weights, start=1):
+        if n > 1:
+            _refuse_large_products((A, X_n), (E, X_n), (B, W_n), (B, Y_n))
+            W_n = E @ X_n + B @ W_n
+            X_n, Y_n = A @ X_n, B @ Y_n
+        if weight:
+            X, W, Y = X + weight * X_n, W + weight * W_n, Y + weight * Y_n
+    return step.in_order(X, W, Y)
+
+
+def mixture_operators(step: Step, weights: Vector) -> tuple[LinearOperator, LinearOperator, LinearOperator]:
+    """The same as operators, each application of which takes as many steps as there are weights."""
+    A, B = step.pair
+    E = step.earned
+
+    def powers(matrix: Matrix) -> Callable[[Vector], Vector]:
+        def apply(x: Vector) -> Vector:
+            y = np.zeros(len(x))
+            for weight in weights[::-1]:
+                y = matrix @ (weight * x + y)
+            return y
+
+        return apply
+
+    def rewards(A: Matrix, E: Matrix, B: Matrix) -> Callable[[Vector], Vector]:
+        def apply(x: Vector) -> Vector:
+            ahead = y = np.zeros(len(x))
+            for weight in weights[::-1]:
+                ahead = weight * x + A @ ahead
+                y = E @ ahead + B @ y
+            return y
+
+        return apply
+
+    return step.in_order(
+        _operator(powers(A), powers(A.T), A.shape[0]),
+        _operator(rewards(A, E, B), rewards(B.T, E.T, A.T), A.shape[0]),
+        _operator(powers(B), powers(B.T), A.shape[0]),
+    )
+
+
+def stopping(step: Step, stop: Vector, go_on: Vector) -> tuple[Vector, Vector, Vector]:
+    """(states, earned, discounted), dense, of ways that stop where they arrive, or go on, with these chances (n,) each.
+
+    X = A diag(stop) + A diag(go_on) X and likewise Y; W = E diag(stop) + E diag(go_on) X + B diag(go_on) W.
+    """
+    n = len(stop)
+    step = step.each(dense)
+    A, B = step.pair
+    by_A, by_B = step.systems(go_on)
+    X = by_A.solve(A * stop)
+    both = by_B.solve(np.hstack([B * stop, step.earned * stop + (step.earned * go_on) @ X]))
+    return step.in_order(X, both[:, n:], both[:, :n])
+
+
+def stopping_operators(
+    step: Step, stop: Vector, go_on: Vector
+) -> tuple[LinearOperator, LinearOperator, LinearOperator]:
+    """The same as operators, each application of which solves a sparse system or two."""
+    A, B = step.pair
+    E = step.earned
+    by_A, by_B = step.systems(go_on, thin=True)
+
+    def stops(system: Leaky, matrix: Matrix) -> tuple[Callable[[Vector], Vector], Callable[[Vector], Vector]]:
+        return lambda x: system.solve(matrix @ (stop * x)), lambda y: stop * (matrix.T @ system.solve_left(y))
+
+    X, X_transposed = stops(by_A, A)
+    Y, Y_transposed = stops(by_B, B)
+
+    def earn(x: Vector) -> Vector:
+        return by_B.solve(E @ (stop * x + go_on * X(x)))
+
+    def earn_transposed(y: Vector) -> Vector:
+        u = E.T @ by_B.solve_left(y)
+        return stop * u + X_transposed(go_on * u)
+
+    n = len(stop)
+    return step.in_order(
+        _operator(X, X_transposed, n), _operator(earn, earn_transposed, n), _operator(Y, Y_transposed, n)
+    )
+
+
+def embedded(part: LinearOperator, states: Indices, size: int, undefined: Indices) -> LinearOperator:
+    """An operator among some states as one of all `size` states: 0 elsewhere, and NaN at [s, s] of undefined ones."""
+
+    def spread(apply: Callable[[Vector], Vector]) -> Callable[[Vector], Vector]:
+        def applied(x: Vector) -> Vector:
+            y = np.zeros(size)
+            y[states] = apply(np.ravel(x)[states])
+            y[undefined] = np.nan
+            return y
+
+        return applied
+
+    return _operator(spread(part.matvec), spread(part.rmatvec), size)
+
+
+def refuse_large_model(n_states: int) -> None:
+    """Raise if dense matrices of so many states would take too much memory."""
+    _refuse(_DENSE_MATRICES * 8 * n_states**2, n_states)
+
+
+def _refuse_large_products(*products: tuple[Matrix, Matrix]) -> None:
+    """Raise if these sparse products would take too much memory, judged by a sample of their rows."""
+    size = 0.0
+    for left, right in products:
+        if not sparse.issparse(left):
+            return
+        rows = np.unique(np.linspace(0, left.shape[0] - 1, _SAMPLE).astype(np.int64))
+        size += 2 * 12 * (left[rows] @ right).nnz * left.shape[0] / len(rows)
+    _refuse(size, products[0][0].shape[0])
+
+
+def _refuse(size: float, n_states: int) -> None:
+    if size > _LARGEST:
+        raise InputError(
+            f"mdp: the model of {n_states:,} states would need about {size / 2**30:,.1f} GiB as matrices, more than the"
+            f" {_LARGEST / 2**30:.0f} GiB that are allowed; give as_operator=True, which makes no matrix of that size"
+        )
+
+
+def _operator(apply: Callable[[Vector], Vector], transposed: Callable[[Vector], Vector], size: int) -> LinearOperator:
+    return LinearOperator((size, size), matvec=apply, rmatvec=transposed, dtype=np.float64)
