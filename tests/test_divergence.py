@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 import backcast as bc
 from backcast.errors import InputError
 from backcast.report import capacity, comparisons, figures, numbers, page
-from backcast.studies import check_study, export, results, statistics
+from backcast.studies import check_study, export, resampling, results
 from backcast.studies.claims import CONTRADICTED, UNDECIDED, Part, Verdict, judge
 from backcast.studies.divergence import divergences, in_words, lost_episodes
 from backcast.studies.results import Results
@@ -175,14 +175,15 @@ def test_intervals_may_end_at_infinity():
 
 def test_the_ends_among_infinite_values_are_some_of_them_outwards():
     """Among four values, a quarter of the way is at 0.75 and three quarters at 2.25."""
-    assert statistics._middle(np.array([2, INF, 0, 1]), level=0.5) == (0, INF)
-    assert statistics._middle(np.array([2, 3, 0, 1]), level=0.5) == (0.75, 2.25)
+    assert resampling.middle(np.array([2, INF, 0, 1]), level=0.5) == (0, INF)
+    assert resampling.middle(np.array([2, 3, 0, 1]), level=0.5) == (0.75, 2.25)
 
 
 @given(hnp.arrays(np.float64, st.integers(2, 12), elements=st.sampled_from([0.0, 1.5, 3.0, INF])), st.sampled_from([
-    np.mean, np.median, iqm,
+    np.mean, iqm,
 ]), st.sampled_from([0.5, 0.9, 0.95]))  # fmt: skip
-@example(np.array([1.0, INF, INF, 3.0]), np.median, 0.5)
+@example(np.array([1.0, INF, INF, 3.0]), iqm, 0.5)
+@example(np.array([0.0, 1.5, 3.0, 3.0, INF]), iqm, 0.95)  # finite, but infinite in some resamples
 @example(np.array([0, INF, INF, 0, INF, 0, INF, 0, INF]), iqm, 0.95)  # its lower end lies between finite and infinite
 def test_no_interval_is_nan_and_each_holds_what_the_infinite_was_before(values, statistic, level):
     interval = bootstrap(values, statistic, seed=1, level=level, resamples=200)
@@ -211,7 +212,7 @@ def test_an_infinite_error_is_read_at_numbers_of_updates():
         lambda x: paired_difference(x, [1, 2], seed=0),
         lambda x: probability_of_improvement(x, [1, 2], better="higher", seed=0),
         lambda x: align_by_steps([[1, 2]], [x], [1], between="linear"),
-        seeds_needed,
+        lambda x: seeds_needed(x, Interval(1, 1, 1, 2)),
     ],
 )
 def test_what_has_no_meaning_with_infinity_is_refused(call):
@@ -245,7 +246,7 @@ class Planners:
 
 
 def test_a_claim_about_an_agent_that_diverged_says_so():
-    (verdict,) = judge(Planners())
+    verdict = next(each for each in judge(Planners()) if each.number == 3)
     assert verdict.verdict == UNDECIDED
     part = verdict.decisive
     assert part.effect is None
@@ -256,8 +257,8 @@ def test_a_claim_about_an_agent_that_diverged_says_so():
 
 
 def test_what_contradicts_a_claim_still_does():
-    lost = Part("a", None, "RMSVE", None, "q in maze diverged at step 7")
-    against = Part("b", Interval(-1, -2, -0.5, 20), "RMSVE", 0)
+    lost = Part("a", None, None, "RMSVE", None, "q in maze diverged at step 7")
+    against = Part("b", Interval(-1, -2, -0.5, 20), Interval(-1, -2, -0.5, 20), "RMSVE")
     verdict = Verdict(1, "s", (lost, against), 20)
     assert (verdict.verdict, verdict.decisive) == (CONTRADICTED, against)
 

@@ -12,6 +12,7 @@ from matplotlib.image import imread
 import backcast as bc
 from backcast.lab.config import read_config
 from backcast.lab.presets import PRESETS
+from backcast.studies.statistics import band
 from browser import (  # noqa: F401  three are fixtures
     a_browser,
     a_lab,
@@ -160,9 +161,8 @@ def test_charts_show_the_curves_of_runs_and_the_mean_of_further_seeds(page, lab)
         assert line["updates"]["values"] == runs.updates.by_episode[0].tolist()
         error = np.sqrt(np.mean((runs.values[0].max(axis=1) - exact.v)[inner] ** 2))
         assert line["error"]["values"][-1] == pytest.approx(error)
-        half = 1.96 * further.std(axis=0, ddof=1) / 10
-        for name, expected in {"mean": 0, "low": -half, "high": half}.items():
-            assert line["steps"]["band"][name] == pytest.approx(further.mean(axis=0) + expected)
+        for name, expected in zip(("mean", "low", "high"), band(further, seed=0, resamples=1_000), strict=True):
+            assert line["steps"]["band"][name] == pytest.approx(expected)
         first, last = runs.steps[0][[0, -1]]
         label = page.locator("#chart-steps").get_attribute("aria-label")
         assert re.search(rf"{kind}: {first}(\.0)? in episode 1, {last}(\.0)? in episode {EPISODES}", label)

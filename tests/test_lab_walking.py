@@ -16,6 +16,7 @@ from backcast.lab.inspection import answer
 from backcast.lab.lockstep import NEVER, Lockstep, _next_chunk
 from backcast.lab.messages import hello
 from backcast.lab.scene import Scene
+from backcast.studies.statistics import bootstrap
 
 LONG = 60.0  # seconds: as long as it takes
 
@@ -282,9 +283,9 @@ def test_further_seeds_have_the_mean_of_runs():
     for agent, band in zip(stage.agents, reports[-1]["agents"], strict=True):
         errors = bc.run(stage.family, agent, 6, range(5, 105)).rmsve_inner
         assert band["mean"] == pytest.approx(errors.mean(axis=0).tolist())
-        half = 1.96 * errors.std(axis=0, ddof=1) / 10
-        assert band["high"] == pytest.approx((errors.mean(axis=0) + half).tolist())
-        assert band["low"] == pytest.approx((errors.mean(axis=0) - half).tolist())
+        for episode, low, high in zip(errors.T, band["low"], band["high"], strict=True):
+            interval = bootstrap(episode, seed=0, resamples=1_000)
+            assert (low, high) == pytest.approx((interval.low, interval.high))
 
 
 def test_a_model_over_several_steps_stands_next_to_what_is_true_over_them():
@@ -316,6 +317,7 @@ def test_nothing_follows_the_end_of_an_episode():
 def test_where_values_of_a_further_seed_explode_there_is_no_mean():
     band = _band(np.array([[1.0, np.inf], [3.0, 2.0]]))
     assert (band["mean"], band["high"][1]) == ([2.0, None], None)
+    assert _band(np.array([[1.0, 2.0]])) == {"mean": [1.0, 2.0], "low": [None, None], "high": [None, None]}
 
 
 def test_further_seeds_stop_when_they_are_no_longer_wanted():

@@ -15,11 +15,10 @@ import pytest
 import backcast as bc
 from backcast.report.page import write_report
 from backcast.studies import BEYOND, PAPER, check_study, export, named_study, read_study, results
-from backcast.studies.claims import CLAIMS, CONTRADICTED, SUPPORTED, UNDECIDED, Part, Verdict, judge
+from backcast.studies.claims import CLAIMS, UNDECIDED
 from backcast.studies.engines.local import LocalEngine
 from backcast.studies.results import Results
 from backcast.studies.runner import missing_units, run_study
-from backcast.studies.statistics import Interval
 from backcast.studies.store import Store
 
 TINY = """
@@ -390,64 +389,6 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "and the same command goes on from there" in errors
-
-
-# claims
-
-
-def part(low, high, more=5):
-    return Part("x", Interval((low + high) / 2, low, high, 20), "steps", more)
-
-
-def test_a_verdict_can_come_out_any_way():
-    assert [part(1, 2).verdict, part(-2, -1).verdict, part(-1, 1).verdict] == [SUPPORTED, CONTRADICTED, UNDECIDED]
-    assert Verdict(1, "s", (part(1, 2), part(3, 4)), 20).verdict == SUPPORTED
-    assert Verdict(1, "s", (part(1, 2), part(-1, 4)), 20).verdict == UNDECIDED
-    mixed = Verdict(1, "s", (part(1, 2), part(-1, 4), part(-2, -1)), 20)
-    assert mixed.verdict == CONTRADICTED
-    assert mixed.decisive.effect.high == -1
-    assert "about 5 more would decide" in str(Verdict(1, "s", (part(-1, 4),), 20))
-    assert "no number of seeds would decide" in str(Verdict(1, "s", (part(-1, 1, None),), 20))
-
-
-class Stub:
-    """Results made up so that every claim holds, or none."""
-
-    missing = ()
-
-    def __init__(self, study, holds):
-        self.name, self.seeds, self.study = study, 20, named_study(study)
-        self.holds = holds
-
-    def means(self, world, agent, metric):
-        noise = np.random.default_rng(abs(hash((world, agent))) % 2**32).normal(size=self.seeds) * 0.01
-        return (self.level(world, agent) if self.holds else -self.level(world, agent)) + noise
-
-    def diverged(self, world, agent):
-        return np.zeros(self.seeds, dtype=np.int64)
-
-    def level(self, world, agent):
-        if world.startswith("chain"):
-            sizes = [int(size) for size in world.split("-")[1:]]
-            channels = sizes[0] > sizes[-1]
-            return 1.0 if ("backward" in agent) == channels else 2.0
-        better = {
-            "backward@previous", "forward@current", "pure:backward@current", "pure:forward@previous",
-        }  # fmt: skip
-        if self.name == "frames":
-            return 1.0 if agent in better else 2.0
-        if world == "maze-reward-0.1":
-            return 50.0
-        slip = 10.0 if world == "maze-slip-0.5" and agent == "forward@current" else 0.0
-        return {"backward@previous": 1.0, "true-forward@current": 1.0, "q": 2.0, "forward@current": 3.0}[agent] + slip
-
-
-@pytest.mark.parametrize("study", PAPER)
-def test_claims_hold_or_fail_with_the_data(study):
-    good, bad = judge(Stub(study, True)), judge(Stub(study, False))
-    assert {verdict.verdict for verdict in good} == {SUPPORTED}
-    assert {v.verdict for v in bad if v.number != 10} <= {CONTRADICTED}
-    assert all(verdict.seeds == 20 for verdict in good)
 
 
 # command line

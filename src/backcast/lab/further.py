@@ -11,11 +11,12 @@ import numpy as np
 from backcast.arrays import Vector
 from backcast.lab.scene import Scene
 from backcast.runs import one_run
+from backcast.studies.statistics import band
 
 SEEDS = 100
 _MOST_SECONDS = 120.0  # of computing for one page
 _TELL_EVERY = 0.4  # seconds
-_Z = 1.96
+_RESAMPLES = 1_000  # for a band that is drawn anew every moment
 _background = ThreadPoolExecutor(1, thread_name_prefix="backcast-further")  # one page at a time; the others wait
 
 
@@ -81,7 +82,7 @@ class Further:
         return record.rmsve_inner if record.truth.size else record.steps.astype(np.float64)
 
     def report(self) -> dict[str, Any]:
-        """Means over the seeds so far, with 95 % intervals: mean ± 1.96 standard errors."""
+        """Means over the seeds so far, with 95 % intervals."""
         return {
             "is": "further",
             "done": len(self._found[0]),
@@ -91,9 +92,10 @@ class Further:
 
 
 def _band(curves: Vector) -> dict[str, list[float | None]]:
-    """Of curves (seeds, episodes); None where the values of some seed exploded."""
-    with np.errstate(invalid="ignore"):
-        mean, n = curves.mean(axis=0), len(curves)
-        spread = _Z * curves.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros_like(mean)
-    lines = {"mean": mean, "low": mean - spread, "high": mean + spread}
-    return {name: [float(y) if np.isfinite(y) else None for y in line] for name, line in lines.items()}
+    """Of curves (seeds, episodes); None where the values of some seed exploded, or one seed has no interval."""
+    lines = np.full((3, curves.shape[1]), np.nan)
+    known = np.isfinite(curves).all(axis=0)
+    if known.any():
+        lines[:, known] = band(curves[:, known], seed=0, resamples=_RESAMPLES)
+    named = zip(("mean", "low", "high"), lines, strict=True)
+    return {name: [float(y) if np.isfinite(y) else None for y in line] for name, line in named}

@@ -96,7 +96,7 @@ def _dot(axes: Axes, found: Interval, place: float, kind: str) -> None:
         words = axes.text(0.02, place, "× diverged", transform=axes.get_yaxis_transform(), fontsize=style.SMALL)
         words.set(color=shade, va="center_baseline", bbox={"color": "white", "pad": 1})
         return
-    if np.isfinite(found.low):
+    if np.isfinite(found.low) and np.isfinite(found.high):
         axes.plot([found.low, found.high], [place, place], color=shade, linewidth=2.5, alpha=0.5)
     axes.plot(found.estimate, place, "o", color=shade, markersize=6.5, label=style.agent_label(kind, []))
 
@@ -167,7 +167,7 @@ def draw_line(axes: Axes, x: Vector, found: Sequence[Interval], looks: dict[str,
     """Means, joined; the x of each series are a little beside those of the next, so that its intervals can be seen."""
     means, low, high = np.array([(each.estimate, each.low, each.high) for each in found]).T
     drawing.joined(axes, x, means, looks)
-    known = np.isfinite(means) & np.isfinite(low)
+    known = np.isfinite(means) & np.isfinite(low) & np.isfinite(high)
     axes.vlines(x[known], low[known], high[known], color=looks["color"], alpha=0.5)
 
 

@@ -4,18 +4,15 @@ Costs are (candidates, seeds), the lower the better, infinite where a run diverg
 seed belongs together.
 """
 
-from math import inf, sqrt
+from math import inf
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from backcast.arrays import Mask, Vector
+from backcast.studies.statistics import band, mean_and_error
 
-RESAMPLES = 10_000
-TAIL = 0.025  # of the resampled differences lies below the 95 % interval
-SURE = sqrt((1 - TAIL) / TAIL)  # standard deviations above 0 at which Cantelli's inequality leaves TAIL below it
 MANY = 1000  # seeds
-_NUMBERS_AT_ONCE = 2**24
 
 
 def over_worlds(costs: list[Vector], relative: bool) -> Vector:
@@ -47,10 +44,9 @@ def on_fresh_seeds(costs: Vector) -> Vector:
 def alike(costs: Vector, chosen: int) -> Mask:
     """Which rows the seeds do not tell from the chosen one, which has the lowest mean and is among them, (candidates,).
 
-    Those of which the 95 % bootstrap interval of the mean paired difference begins at or below 0: all rows meet the
-    same resampled seeds, but for those so much worse that the bootstrap could not find otherwise. Rows that diverged
-    are told from one that did not; with one seed, no others are. Of many seeds the mean is as good as normal, and its
-    interval is taken to be.
+    Those of which the 95 % interval of the mean paired difference begins at or below 0; all rows meet the same
+    resampled seeds. Rows that diverged are told from one that did not; with one seed, no others are. Of many seeds the
+    mean is as good as normal, and its interval is taken to be.
     """
     if not np.isfinite(costs[chosen]).all():
         return np.ones(len(costs), dtype=bool)
@@ -58,22 +54,11 @@ def alike(costs: Vector, chosen: int) -> Mask:
     n = costs.shape[1]
     if n == 1:
         return found
-    differences = costs[found] - costs[chosen]
-    means, errors = differences.mean(axis=1), differences.std(axis=1) / sqrt(n)
+    differences = (costs[found] - costs[chosen]).T
     if n > MANY:
-        found[found] = means <= -ndtri(TAIL) * errors
-        return found
-    doubtful = means <= SURE * errors
-    found[found] = doubtful
-    found[found] = _often_not_above_zero(differences[doubtful])
+        means, errors = mean_and_error(differences)
+        found[found] = means <= stdtrit(n - 1, 0.975) * errors
+    else:
+        _, low, _ = band(differences, seed=0)
+        found[found] = low <= 0
     return found
-
-
-def _often_not_above_zero(differences: Vector) -> Mask:
-    """Of which rows the mean over resampled seeds is not above 0 as often as an interval leaves out at its low end."""
-    n = differences.shape[1]
-    drawn = np.random.default_rng(0).integers(n, size=(RESAMPLES, n)) + n * np.arange(RESAMPLES)[:, None]
-    times = np.bincount(drawn.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n).astype(np.float64)
-    at_once = _NUMBERS_AT_ONCE // RESAMPLES
-    parts = (differences[first : first + at_once] for first in range(0, len(differences), at_once))
-    return np.concatenate([(part @ times.T <= 0).mean(axis=1) >= TAIL for part in parts])

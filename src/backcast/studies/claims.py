@@ -1,58 +1,123 @@
-"""The paper's claims, each as a sentence and the code that judges it.
+"""The paper's claims, each as a sentence and the comparisons it rests on.
 
-A claim has parts, each a paired difference over seeds that the claim says is positive. A part is supported if its
-95 % interval lies above 0 (or above its margin), contradicted if it lies below, else undecided. A claim is supported if
-all its parts are, contradicted if one of them is, else undecided: a verdict can come out any way. Agents of which a run
-diverged have no mean to be compared: the part says so, and is undecided.
+A comparison is a paired difference over seeds that the claim says is positive. A claim says that all of them are; where
+one has an alternative (`otherwise`), that one of the two is. So it takes different evidence to support a claim than to
+contradict it:
+
+- It is supported if every comparison is, on its own: its 95 % interval lies above 0. No adjustment is needed: a claim
+  that is false in one comparison is supported only if that one errs (an intersection-union test: Berger 1982).
+- It is contradicted if one comparison is, with its alternative. Of many comparisons one is likely to look so by chance;
+  therefore these intervals hold for all comparisons of the claim together (`simultaneous`).
+
+Otherwise it is undecided: with fewer than `FEWEST_SEEDS`, always. Agents of which a run diverged have no mean to be
+compared: the comparison says so, and is undecided. docs/studies.md shows how often a claim without substance is
+supported or contradicted.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from backcast.arrays import Vector
 from backcast.studies.divergence import in_words
 from backcast.studies.results import Results
-from backcast.studies.statistics import Interval, bootstrap, seeds_needed
+from backcast.studies.statistics import Interval, band, seeds_needed, simultaneous
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
-FEWEST_SEEDS = 5
+FEWEST_SEEDS = 10  # of fewer, 95 % intervals of skewed data contain the truth less often than 90 % (docs/studies.md)
 RATIOS = ("chain-500-5", "chain-50-5", "chain-5-5", "chain-5-50", "chain-5-500")
+STATES = (("rmsve", "all states"), ("rmsve_inner", "non-terminal states"))
+
+Term = tuple[float, str, str]  # a factor, a world and an agent, whose mean it multiplies
+
+
+class Comparison(NamedTuple):
+    """A sum of means, seed by seed, that a claim says is positive.
+
+    Attributes:
+        name: what is compared.
+        metric: of which the means are.
+        terms: what is added.
+        otherwise: what may be positive instead.
+    """
+
+    name: str
+    metric: str
+    terms: tuple[Term, ...]
+    otherwise: "Comparison | None" = None
+
+    @property
+    def unit(self) -> str:
+        """What it is measured in."""
+        return "steps per episode" if self.metric == "steps" else "RMSVE"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison that a claim rests on.
+    """What was found in a comparison.
 
     Attributes:
         name: what is compared.
         effect: the mean difference that the claim says is positive, with its interval; None if runs diverged.
+        together: the same with an interval that holds for all comparisons of the claim together.
         unit: what it is measured in.
-        more_seeds: how many more would decide it, if effect and spread stay as they are; None if none would.
+        needed: how many seeds it takes at least to tell the effect from 0, if there is one; None: no number does.
         diverged: which agents diverged, in words; empty if none did.
+        otherwise: what may hold instead.
     """
 
     name: str
     effect: Interval | None
+    together: Interval | None
     unit: str
-    more_seeds: int | None
+    needed: int | None = None
     diverged: str = ""
+    otherwise: "Part | None" = None
 
     @property
     def verdict(self) -> str:
-        """What the interval says; nothing with so few seeds that a bootstrap means little."""
-        if self.effect is None or self.effect.n < FEWEST_SEEDS:
+        """Supported if it is, or what may hold instead; contradicted if both are."""
+        found = {self._alone, self.otherwise.verdict if self.otherwise else CONTRADICTED}
+        if SUPPORTED in found:
+            return SUPPORTED
+        return CONTRADICTED if found == {CONTRADICTED} else UNDECIDED
+
+    @property
+    def _alone(self) -> str:
+        """What the intervals say."""
+        if self.effect is None or self.together is None or self.effect.n < FEWEST_SEEDS:
             return UNDECIDED
         if self.effect.low > 0:
             return SUPPORTED
-        return CONTRADICTED if self.effect.high < 0 else UNDECIDED
+        return CONTRADICTED if self.together.high < 0 else UNDECIDED
+
+    @property
+    def interval(self) -> Interval | None:
+        """The one that the verdict rests on."""
+        return self.effect if self._alone == SUPPORTED else self.together
 
     @property
     def outcome(self) -> str:
-        """The effect with its interval and unit, or why there is none."""
-        return self.diverged if self.effect is None else f"{self.effect} {self.unit}"
+        """The effect with the interval that its verdict rests on and its unit, or why there is none."""
+        found = self.diverged if self.interval is None else f"{self.interval} {self.unit}"
+        return f"{found}; or {self.otherwise.name}: {self.otherwise.outcome}" if self.otherwise else found
+
+    @property
+    def remark(self) -> str:
+        """Why it is undecided; nothing if it is not, or if runs diverged."""
+        if self.verdict != UNDECIDED or self.effect is None:
+            return ""
+        n = self.effect.n
+        if n < FEWEST_SEEDS:
+            return f"{n} seed{'s are' if n > 1 else ' is'} too few for a verdict, which takes {FEWEST_SEEDS}"
+        if self.needed is None:
+            return "no number of seeds would decide it: all differences are 0"
+        if self.needed <= n:
+            return "the effect is within its error: more seeds decide only if there is one"
+        return f"the effect is within its error: at least {self.needed - n:,} more seeds decide, if there is one"
 
 
 @dataclass(frozen=True)
@@ -76,7 +141,7 @@ class Verdict:
     def decisive(self) -> Part:
         """The part that the verdict hangs on: the one least in favour of the claim."""
         order = {CONTRADICTED: 0, UNDECIDED: 1, SUPPORTED: 2}
-        return min(self.parts, key=lambda part: (order[part.verdict], part.effect.low if part.effect else -np.inf))
+        return min(self.parts, key=lambda part: (order[part.verdict], part.interval.low if part.interval else -np.inf))
 
     def as_dict(self) -> dict[str, Any]:
         """For machines."""
@@ -91,58 +156,90 @@ class Verdict:
 
     def __str__(self) -> str:
         part = self.decisive
-        more = ""
-        if part.verdict == UNDECIDED and not part.diverged:
-            more = (
-                "; no number of seeds would decide it"
-                if part.more_seeds is None
-                else f"; about {part.more_seeds:,} more would decide"
-            )
+        remark = f"; {part.remark}" if part.remark else ""
         return (
             f"{self.number:>2} {self.verdict:<12} {self.sentence} "
-            f"[{part.name}: {part.outcome}; {self.seeds} seeds{more}]"
+            f"[{part.name}: {part.outcome}; {self.seeds} seeds{remark}]"
         )
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper: its study, one sentence, and the parts it rests on."""
+    """A claim of the paper: its study, one sentence, and the comparisons it rests on."""
 
     number: int
     study: str
     sentence: str
-    judge: Callable[[Results], Iterable[Part]]
+    comparisons: tuple[Comparison, ...]
+
+    def judge(self, results: Results, resamples: int | None = None) -> Verdict:
+        """The verdict; intervals are the same every time."""
+        every = list(dict.fromkeys(_with_alternatives(self.comparisons)))
+        lost = {each: _divergences(results, each) for each in every}
+        healthy = [each for each in every if not lost[each]]
+        differences = np.array([_differences(results, each) for each in healthy]).reshape(len(healthy), results.seeds)
+        found = dict(zip(healthy, _found(differences, resamples), strict=True))
+
+        def part(comparison: Comparison) -> Part:
+            effect, together, needed = found.get(comparison, (None, None, None))
+            other = comparison.otherwise
+            return Part(
+                comparison.name,
+                effect,
+                together,
+                comparison.unit,
+                needed,
+                lost[comparison],
+                None if other is None else part(other),
+            )
+
+        return Verdict(self.number, self.sentence, tuple(map(part, self.comparisons)), results.seeds)
 
 
 def judge(results: Results) -> list[Verdict]:
     """The verdicts on all claims that a study bears on; none while there are agents without results."""
     if results.missing:
         return []
-    return [
-        Verdict(claim.number, claim.sentence, tuple(claim.judge(results)), results.seeds)
-        for claim in CLAIMS
-        if claim.study == results.name
+    return [claim.judge(results) for claim in CLAIMS if claim.study == results.name]
+
+
+def _with_alternatives(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
+    for comparison in comparisons:
+        yield comparison
+        if comparison.otherwise is not None:
+            yield from _with_alternatives((comparison.otherwise,))
+
+
+def _divergences(results: Results, comparison: Comparison) -> str:
+    """Which agents diverged, in words; empty if none did."""
+    found = {f"{agent} in {world}": in_words(results.diverged(world, agent)) for _, world, agent in comparison.terms}
+    return "; ".join(f"{who} {words}" for who, words in found.items() if words)
+
+
+def _differences(results: Results, comparison: Comparison) -> Vector:
+    """What each seed says, (seeds,)."""
+    terms = [factor * results.means(world, agent, comparison.metric) for factor, world, agent in comparison.terms]
+    return np.asarray(np.sum(terms, axis=0))
+
+
+def _found(differences: Vector, resamples: int | None) -> list[tuple[Interval, Interval, int | None]]:
+    """Of each row of differences (m, n): its own interval, that which holds for all together, and the seeds needed."""
+    if not len(differences):
+        return []
+    n = differences.shape[1]
+    columns = zip(*band(differences.T, seed=0, resamples=resamples), strict=True)
+    alone = [Interval(float(mean), float(low), float(high), n) for mean, low, high in columns]
+    together = simultaneous(differences.T, seed=0, resamples=resamples)
+    needed = [
+        seeds_needed(row, each) if n >= FEWEST_SEEDS and not each.excludes_zero else None
+        for row, each in zip(differences, together, strict=True)
     ]
+    return list(zip(alone, together, needed, strict=True))
 
 
-Term = tuple[float, str, str]  # a factor, a world and an agent, whose mean it multiplies
-
-
-def _part(results: Results, name: str, metric: str, *terms: Term) -> Part:
-    """A part from the sum of some terms, seed by seed; its interval is a bootstrap over seeds, the same every time."""
-    unit = "steps per episode" if metric == "steps" else "RMSVE"
-    lost = {f"{agent} in {world}": in_words(results.diverged(world, agent)) for _, world, agent in terms}
-    if any(lost.values()):
-        return Part(name, None, unit, None, "; ".join(f"{who} {words}" for who, words in lost.items() if words))
-    differences = np.sum([factor * results.means(world, agent, metric) for factor, world, agent in terms], axis=0)
-    n = len(differences)
-    needed = FEWEST_SEEDS if n < FEWEST_SEEDS else seeds_needed(differences)
-    return Part(name, bootstrap(differences, seed=0), unit, None if needed is None else max(0, needed - n))
-
-
-def _lower(results: Results, name: str, metric: str, world: str, better: str, worse: str) -> Part:
-    """A part for which one agent's mean has to be lower than another's."""
-    return _part(results, name, metric, (1, world, worse), (-1, world, better))
+def _lower(name: str, metric: str, world: str, better: str, worse: str) -> Comparison:
+    """One agent's mean has to be lower than another's."""
+    return Comparison(name, metric, ((1, world, worse), (-1, world, better)))
 
 
 def _planner(direction: str, model: str) -> str:
@@ -151,95 +248,93 @@ def _planner(direction: str, model: str) -> str:
     return prefix + direction
 
 
-def _levels(world: str, worse: str, better: str) -> Callable[[Results], Iterator[Part]]:
+def _ratio(world: str) -> str:
+    return world.removeprefix("chain-")
+
+
+def _levels(world: str, worse: str, better: str) -> Iterator[Comparison]:
     """One direction has lower error than the other: learned and true models, both measures."""
-
-    def parts(results: Results) -> Iterator[Part]:
-        for model in ("learned model", "true model"):
-            for metric, states in (("rmsve", "all states"), ("rmsve_inner", "non-terminal states")):
-                name = f"{model}, {states}: {worse} − {better}"
-                yield _lower(results, name, metric, world, _planner(better, model), _planner(worse, model))
-
-    return parts
+    for model in ("learned model", "true model"):
+        for metric, states in STATES:
+            name = f"{model}, {states}: {worse} − {better}"
+            yield _lower(name, metric, world, _planner(better, model), _planner(worse, model))
 
 
-def _switches_once(results: Results) -> Iterator[Part]:
-    """Backward planning has the advantage at one end and forward planning at the other, with one switch between."""
+def _switches_once() -> Iterator[Comparison]:
+    """Backward planning is ahead at one end, forward planning at the other, and nowhere does the lead go back.
+
+    Of two ratios between the ends, backward is ahead at the earlier or forward at the later one. A ratio at which
+    neither is known to be ahead does no harm: whichever it is, the advantage switches once.
+    """
     for model in ("learned model", "learned model, pure planning", "true model"):
         forward, backward = (_planner(direction, model) for direction in ("forward", "backward"))
-        for metric, states in (("rmsve", "all states"), ("rmsve_inner", "non-terminal states")):
+        for metric, states in STATES:
             where = f"{model}, {states}"
-            yield _lower(results, f"{where}: backward ahead at 100:1", metric, RATIOS[0], backward, forward)
-            yield _lower(results, f"{where}: forward ahead at 1:100", metric, RATIOS[-1], forward, backward)
-            for early, late in _switches_back(results, metric, forward, backward)[:1]:
-                names = early.removeprefix("chain-"), late.removeprefix("chain-")
-                name = f"{where}: backward not ahead again at {names[1]}, after {names[0]}"
-                yield _lower(results, name, metric, late, forward, backward)
+            yield _lower(f"{where}: backward ahead at 100:1", metric, RATIOS[0], backward, forward)
+            yield _lower(f"{where}: forward ahead at 1:100", metric, RATIOS[-1], forward, backward)
+            for early, late in combinations(RATIOS[1:-1], 2):
+                instead = _lower(f"forward ahead at {_ratio(late)}", metric, late, forward, backward)
+                first = _lower(f"{where}: backward ahead at {_ratio(early)}", metric, early, backward, forward)
+                yield first._replace(otherwise=instead)
 
 
-def _switches_back(results: Results, metric: str, forward: str, backward: str) -> list[tuple[str, str]]:
-    """Every ratio at which forward is ahead, with each later one at which backward is ahead again."""
-
-    def wins(better: str, worse: str) -> set[str]:
-        return {ratio for ratio in RATIOS if _lower(results, "", metric, ratio, better, worse).verdict == SUPPORTED}
-
-    forwards, backwards = wins(forward, backward), wins(backward, forward)
-    return [(early, late) for early, late in combinations(RATIOS, 2) if early in forwards and late in backwards]
+def _frame(agent: str, better: str, worse: str) -> Comparison:
+    return _lower(f"{agent}: from {worse} − from {better}", "steps", "maze", f"{agent}@{better}", f"{agent}@{worse}")
 
 
-def _frame(prefix: str, direction: str, better: str, worse: str) -> Callable[[Results], Iterator[Part]]:
-    def parts(results: Results) -> Iterator[Part]:
-        agent = prefix + direction
-        name = f"{agent}: from {worse} − from {better}"
-        yield _lower(results, name, "steps", "maze", f"{agent}@{better}", f"{agent}@{worse}")
-
-    return parts
-
-
-def _hurt_less(results: Results) -> Iterator[Part]:
+def _hurt_less() -> Iterator[Comparison]:
     slippery, forward, backward = "maze-slip-0.5", "forward@current", "backward@previous"
     added: tuple[Term, ...] = (1, slippery, forward), (-1, "maze", forward)
     added_to_backward: tuple[Term, ...] = (-1, slippery, backward), (1, "maze", backward)
-    yield _part(results, "added by slipping: forward − backward", "steps", *added, *added_to_backward)
-    yield _lower(results, "in the slippery maze: forward − backward", "steps", slippery, backward, forward)
+    yield Comparison("added by slipping: forward − backward", "steps", added + added_to_backward)
+    yield _lower("in the slippery maze: forward − backward", "steps", slippery, backward, forward)
 
 
-def _faster_with_random_rewards(results: Results) -> Iterator[Part]:
+def _faster_with_random_rewards() -> Iterator[Comparison]:
     for other in ("q", "forward@current"):
-        yield _lower(results, f"{other} − backward", "steps", "maze-reward-0.5", "backward@previous", other)
+        yield _lower(f"{other} − backward", "steps", "maze-reward-0.5", "backward@previous", other)
 
 
-def _no_help(results: Results) -> Iterator[Part]:
+def _no_help() -> Iterator[Comparison]:
     """To fail to help is judged with a margin: it saves less than a tenth of Q-learning's steps."""
     world, name = "maze-reward-0.1", "a tenth of q's steps − what backward saves"
-    yield _part(results, name, "steps", (0.1, world, "q"), (-1, world, "q"), (1, world, "backward@previous"))
+    yield Comparison(name, "steps", ((0.1, world, "q"), (-1, world, "q"), (1, world, "backward@previous")))
 
 
-def _misspecification(results: Results) -> Iterator[Part]:
-    for world in ("maze", "maze-slip-0.5", "maze-reward-0.5"):
-        name = f"{world}: learned − true forward model"
-        yield _lower(results, name, "steps", world, "true-forward@current", "forward@current")
+def _misspecification() -> Iterator[Comparison]:
+    """What forward planning loses by learning its model, less what backward planning does: both plan alone.
+
+    In the maze there is no true backward model, as it would be tied to a policy that changes all the time.
+    """
+    for world in RATIOS:
+        for metric, states in STATES:
+            forward = (1.0, world, "pure:forward"), (-1.0, world, "pure:true-forward")
+            backward = (-1.0, world, "pure:backward"), (1.0, world, "pure:true-backward")
+            name = f"{_ratio(world)}, {states}: lost by forward − lost by backward"
+            yield Comparison(name, metric, (*forward, *backward))
 
 
 CLAIMS = (
     Claim(1, "fan-levels", "Channelling (500, 50, 5): backward planning has lower error than forward.",
-          _levels("chain-500-50-5", "forward", "backward")),
+          tuple(_levels("chain-500-50-5", "forward", "backward"))),
     Claim(2, "fan-levels", "Broadcasting (5, 50, 500): forward planning has lower error than backward.",
-          _levels("chain-5-50-500", "backward", "forward")),
+          tuple(_levels("chain-5-50-500", "backward", "forward"))),
     Claim(3, "fan-ratios", "From 100:1 to 1:100 the advantage switches from backward to forward, once.",
-          _switches_once),
+          tuple(_switches_once())),
     Claim(4, "frames", "Learning and planning: backward gains more from s than from s'.",
-          _frame("", "backward", "previous", "current")),
+          (_frame("backward", "previous", "current"),)),
     Claim(5, "frames", "Learning and planning: forward gains more from s' than from s.",
-          _frame("", "forward", "current", "previous")),
+          (_frame("forward", "current", "previous"),)),
     Claim(6, "frames", "Pure planning: backward gains more from s' than from s.",
-          _frame("pure:", "backward", "current", "previous")),
+          (_frame("pure:backward", "current", "previous"),)),
     Claim(7, "frames", "Pure planning: forward gains more from s than from s'.",
-          _frame("pure:", "forward", "previous", "current")),
+          (_frame("pure:forward", "previous", "current"),)),
     Claim(8, "stochasticity", "Stochastic transitions hurt a learned backward model less than a forward one.",
-          _hurt_less),
+          tuple(_hurt_less())),
     Claim(9, "stochasticity", "Stochastic rewards (0.5): backward planning is faster than Q-learning and forward.",
-          _faster_with_random_rewards),
-    Claim(10, "stochasticity", "Rewards with probability 0.1: even backward planning fails to help.", _no_help),
-    Claim(11, "stochasticity", "A misspecified (learned) model hurts forward planning.", _misspecification),
+          tuple(_faster_with_random_rewards())),
+    Claim(10, "stochasticity", "Rewards with probability 0.1: even backward planning fails to help.",
+          tuple(_no_help())),
+    Claim(11, "fan-ratios", "A misspecified (learned) model hurts forward planning more than backward planning.",
+          tuple(_misspecification())),
 )  # fmt: skip

@@ -2,15 +2,16 @@
 
 A seed is one run, and runs are independent: seeds are what is averaged and what is resampled. Two agents that ran the
 same seeds met the same worlds, so that their difference is taken seed by seed (`paired_difference`), which removes
-what the two have in common. Intervals are percentile bootstrap intervals: resample the seeds with replacement, compute
-the statistic each time, and take the middle `level` of the results. The same arguments give the same bytes.
+what the two have in common. Intervals are studentised bootstrap intervals (`backcast.studies.resampling` has the
+formulas and the literature); how often they contain the truth is in docs/studies.md. The same arguments give the same
+bytes.
 
 NaN is refused everywhere; only `mean_and_error(ragged=True)` reads it, as "this run was shorter". Infinity is the error
 of a run that diverged: a mean is infinite if one run diverged, and the interquartile mean if more than a quarter did.
 Where infinity would be taken from infinity, as in a paired difference, it is refused.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any, Literal
@@ -21,12 +22,12 @@ from scipy.special import ndtri
 
 from backcast.arrays import Vector, as_floats, as_whole, refuse_non_finite
 from backcast.errors import InputError
+from backcast.studies import resampling
 
-Statistic = Callable[..., Any]  # reduces the axis given as `axis=`: np.mean, np.median, iqm, …
+Statistic = Callable[..., Any]  # np.mean or iqm, of which the standard error is known
 Runs = Sequence[ArrayLike] | Vector  # one array per run
 
-_RESAMPLES, _DRAWS = (1_000, 10_000), 200_000_000  # so many, and no more than so many draws in all if they can be
-_NUMBERS_AT_ONCE = 2**20  # that many resampled values are in memory at a time
+_POWER = 0.8
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Interval:
         low: where the interval begins; NaN when a single seed leaves its spread unknown.
         high: where it ends; NaN likewise.
         n: the seeds it rests on.
-        level: the share of such intervals that contain the truth, if all is well; few seeds make it smaller.
+        level: the share of such intervals that contain the truth, nearly.
 
     Example:
         >>> print(Interval(3.21, 2.9, 3.55, n=20))
@@ -99,18 +100,22 @@ def iqm(values: ArrayLike, axis: int = 0) -> Vector:
     return np.average(middle, axis=-1, weights=weights)
 
 
+_SHARES: dict[Statistic, float] = {np.mean: 0.0, iqm: 0.25}  # of the values, cut off at each side
+
+
 def bootstrap(
     values: ArrayLike, statistic: Statistic = np.mean, *, seed: int, level: float = 0.95, resamples: int | None = None
 ) -> Interval:
-    """The percentile bootstrap interval of a statistic.
+    """The studentised bootstrap interval of a mean or interquartile mean.
 
-    Where runs diverged its ends may be infinite; they are then resampled values, and none between two of them.
+    Where runs diverged there is no standard error, and the interval holds the middle of the resampled statistics; its
+    ends may be infinite.
 
     Args:
         values: (n,), one number per seed.
-        statistic: reduces the axis given as `axis=`: `np.mean`, `np.median`, `iqm`, …
+        statistic: `np.mean` or `iqm`.
         seed: of the resampling.
-        level: how much of the resampled statistics the interval holds, in (0, 1).
+        level: how often such an interval is to contain the truth, in (0, 1).
         resamples: how many there are; by default 10,000, of more than 20,000 seeds fewer, but never below 1,000.
     """
     return _stratified([_numbers("values", values, or_infinite=True)], statistic, seed, level, resamples)
@@ -144,6 +149,48 @@ def paired_difference(
     return _stratified([x - y], statistic, seed, level, resamples)
 
 
+def band(
+    curves: ArrayLike, *, seed: int, level: float = 0.95, resamples: int | None = None
+) -> tuple[Vector, Vector, Vector]:
+    """The mean of curves (n, E) over seeds, and where its interval begins and ends, (E,) each.
+
+    Each interval is that of `bootstrap`, on its own: the whole curve lies in the band less often than `level`.
+    """
+    x = _table("curves", curves)
+    _, resamples = _begin(seed, level, resamples, *x.shape)
+    low, high = np.full((2, x.shape[1]), np.nan)
+    at_once = max(1, resampling.NUMBERS_AT_ONCE // resamples)
+    for first in range(0, x.shape[1] if len(x) > 1 else 0, at_once):
+        part = slice(first, first + at_once)
+        found = resampling.resample(x.T[part], 0.0, np.random.default_rng(seed), resamples)
+        low[part], high[part] = resampling.ends(found, level)
+    return x.mean(axis=0), low, high
+
+
+def simultaneous(values: ArrayLike, *, seed: int, level: float = 0.95, resamples: int | None = None) -> list[Interval]:
+    """Intervals of the means of m quantities (n, m) that all hold together with probability `level`.
+
+    A row is what one seed says of all of them. The resamples of all are the same, so that what depends on each other is
+    not paid for twice: where `bootstrap` takes the ends of the middle of t*, these are the upper end of the largest and
+    the lower end of the smallest t* over all quantities (max-t: Westfall and Young 1993, Romano and Wolf 2005). So no
+    interval lies above its truth, and none below, with probability (1 + level)/2 each. Of one quantity it is the
+    interval of `bootstrap`.
+    """
+    x = _table("values", values)
+    rng, resamples = _begin(seed, level, resamples, *x.shape)
+    found = resampling.resample(x.T, 0.0, rng, resamples)
+    known, (below, above) = found.has_error, resampling.tails(level)
+    ends = np.stack([found.estimate, found.estimate])  # of what is always the same
+    if known.any():
+        t = found.only(known).studentised()
+        far, near = np.quantile(t.max(axis=0), above), np.quantile(t.min(axis=0), below)
+        ends[:, known] -= np.outer((far, near), np.sqrt(found.variance[known]))
+    if len(x) == 1:
+        ends[:] = np.nan
+    columns = zip(x.mean(axis=0), *ends, strict=True)
+    return [Interval(float(mean), float(low), float(high), len(x), level) for mean, low, high in columns]
+
+
 def probability_of_improvement(
     a: ArrayLike,
     b: ArrayLike,
@@ -156,40 +203,60 @@ def probability_of_improvement(
 ) -> Interval:
     """The chance that a run of a is better than one of b, P(a better) + ½ P(a = b); no difference is ½, not 0.
 
-    `better` is "lower" for steps and errors, "higher" for rewards. Paired, both are (n,) from the same seeds in the
-    same order, and it is the share of seeds on which a is better. Otherwise it is the share of all pairs of a run of a
-    and a run of b (the Mann–Whitney U over n_a n_b); the runs of each are resampled on their own, and n counts both.
+    `better` is "lower" for steps and errors, "higher" for rewards. Where lower is better a run that diverged is worse
+    than any that did not.
 
-    Where lower is better a run that diverged is worse than any that did not.
+    Paired, both are (n,) from the same seeds in the same order. It is the share of seeds on which a is better, and its
+    interval is the score interval of a proportion (Wilson 1927), which is right near 0 and 1. Nothing is resampled.
 
-    When a is better in every pair, so it is in every resample: the interval [1, 1] says that no loss was seen, not that
-    there can be none. Everything else is as in `bootstrap`.
+    Otherwise it is the share of all pairs of a run of a and a run of b (the Mann–Whitney U over n_a n_b). The runs of
+    each are resampled on their own, the interval is the middle of what comes out, and n counts both. When a is better
+    in every pair, so it is in every resample: [1, 1] says that no loss was seen, not that there can be none.
     """
     _check_choice("better", better, ("lower", "higher"))
     worst = better == "lower"
     x, y = _paired("a", a, "b", b, worst) if paired else (_numbers("a", a, worst), _numbers("b", b, worst))
     smaller, larger = (x, y) if better == "lower" else (y, x)
+    rng, resamples = _begin(seed, level, resamples, x.size + y.size)
     if paired:
-        return _stratified([(smaller < larger) + (smaller == larger) / 2], np.mean, seed, level, resamples)
-    rng, chances = _begin(seed, level, resamples, x.size + y.size)
-    rngs = rng.spawn(2)
-    for part in _parts(chances.size, x.size + y.size):
-        chances[part] = _chance_below(_resampled(smaller, part, rngs[0]), _resampled(larger, part, rngs[1]))
-    return _interval(_chance_below(smaller[None], larger[None])[0], chances, [x, y], level)
+        return _of_a_proportion((smaller < larger).mean() + (smaller == larger).mean() / 2, x.size, level)
+    below = (smaller[:, None] < larger) + (smaller[:, None] == larger) / 2
+    chances = np.empty(resamples)
+    parts = (
+        resampling.times_drawn(each, resamples, z.size, x.size + y.size)
+        for each, z in zip(rng.spawn(2), (smaller, larger), strict=True)
+    )
+    for (part, first), (_, second) in zip(*parts, strict=True):
+        chances[part] = (first @ below * second).sum(axis=1) / below.size
+    low, high = resampling.middle(chances, level) if min(below.shape) > 1 else (np.nan, np.nan)
+    return Interval(float(below.mean()), float(low), float(high), x.size + y.size, level)
 
 
-def seeds_needed(differences: ArrayLike, level: float = 0.95) -> int | None:
-    """How many seeds in all make the interval of the mean exclude 0, if mean and spread stay as they are.
+def _of_a_proportion(share: float, n: int, level: float) -> Interval:
+    """The score interval of a proportion: all p that differ from the share by at most z √(p (1 − p)/n)."""
+    z2 = ndtri((1 + level) / 2) ** 2
+    centre, reach = share + z2 / (2 * n), np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n)))
+    low, high = (centre - reach) / (1 + z2 / n), (centre + reach) / (1 + z2 / n)
+    return Interval(float(share), max(0.0, float(low)), min(1.0, float(high)), n, level)
 
-    The normal approximation n = (z sd / |mean|)², rounded up, with z the (1 + level)/2 quantile; at least 2, as one
-    seed has no spread. None if the mean is 0, which no number of seeds tells from 0.
+
+def seeds_needed(differences: ArrayLike, found: Interval) -> int | None:
+    """How many seeds in all it takes at least to tell the mean from 0; any number, if the mean is small.
+
+    If the mean were μ, n = ((z + z′) sd / μ)² seeds, rounded up, would tell it from 0 in four of five studies, with
+    z and z′ the (1 + level)/2 and 0.8 quantiles of the normal distribution; at least 2, as one seed has no spread. But
+    μ is not known, and taken to be the end of its interval that is farthest from 0. None if all differences are 0.
+
+    Args:
+        differences: (n,), two or more.
+        found: their mean with its interval.
     """
     x = _numbers("differences", differences)
-    _check_level(level)
     if x.size < 2:
         raise InputError("differences: 1 value given, expected at least 2; one has no spread")
+    reach = (ndtri((1 + found.level) / 2) + ndtri(_POWER)) * x.std(ddof=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        n = np.square(ndtri((1 + level) / 2) * x.std(ddof=1) / np.abs(x.mean()))
+        n = np.square(reach / np.max(np.abs([found.low, found.high])))
     return max(2, ceil(n)) if np.isfinite(n) else None
 
 
@@ -286,59 +353,27 @@ def normalised(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _stratified(strata: list[Vector], statistic: Statistic, seed: int, level: float, resamples: int | None) -> Interval:
-    """The interval of the mean over strata of a statistic."""
-    rng, sums = _begin(seed, level, resamples, sum(x.size for x in strata))
-    for x in strata:
-        for part in _parts(sums.size, x.size):
-            sums[part] += statistic(_resampled(x, part, rng), axis=1)
+    """The interval of the mean over strata of a statistic; unknown where a stratum is a single seed."""
+    if statistic not in _SHARES:
+        raise InputError(f"statistic: {statistic!r} given, expected numpy.mean or iqm, whose standard errors are known")
+    n = sum(x.size for x in strata)
+    rng, resamples = _begin(seed, level, resamples, n)
     estimate = sum(float(statistic(x, axis=0)) for x in strata) / len(strata)
-    return _interval(estimate, sums / len(strata), strata, level)
+    low = high = np.nan
+    if min(x.size for x in strata) > 1:
+        parts = [resampling.resample(x[None], _SHARES[statistic], rng, resamples) for x in strata]
+        (low,), (high,) = resampling.ends(resampling.mean_over_strata(parts, [x.size for x in strata]), level)
+    return Interval(estimate, float(low), float(high), n, level)
 
 
-def _begin(seed: int, level: float, resamples: int | None, n: int) -> tuple[np.random.Generator, Vector]:
-    """The generator, and a zero for each resample of n values."""
+def _begin(
+    seed: int, level: float, resamples: int | None, n: int, quantities: int = 1
+) -> tuple[np.random.Generator, int]:
+    """The generator, and how many resamples to make of n seeds."""
     _check_level(level)
     if resamples is None:
-        resamples = int(np.clip(_DRAWS // n, *_RESAMPLES))
-    return np.random.default_rng(as_whole("seed", seed, 0)), np.zeros(as_whole("resamples", resamples, 1))
-
-
-def _parts(resamples: int, n: int) -> Iterator[slice]:
-    """All resamples of n values, as many at a time as memory should hold; the draws do not depend on it."""
-    at_once = max(1, _NUMBERS_AT_ONCE // n)
-    return (slice(first, min(first + at_once, resamples)) for first in range(0, resamples, at_once))
-
-
-def _resampled(x: Vector, part: slice, rng: np.random.Generator) -> Vector:
-    """One resample of x (n,) per row."""
-    return x[rng.integers(x.size, size=(part.stop - part.start, x.size))]
-
-
-def _interval(estimate: float, resampled: Vector, samples: list[Vector], level: float) -> Interval:
-    """The middle `level` of the resampled statistics; unknown where a sample is a single seed."""
-    low, high = _middle(resampled, level)
-    if min(x.size for x in samples) == 1:
-        low = high = np.nan
-    return Interval(float(estimate), float(low), float(high), sum(x.size for x in samples), level)
-
-
-def _middle(x: Vector, level: float) -> tuple[float, float]:
-    """The ends of the middle `level` of x; among values of which some are infinite, two of them, outwards."""
-    ends = (1 - level) / 2, (1 + level) / 2
-    if np.isfinite(x).all():
-        low, high = np.quantile(x, ends)
-        return low, high
-    ordered, last = np.sort(x), x.size - 1
-    return ordered[floor(ends[0] * last)], ordered[ceil(ends[1] * last)]
-
-
-def _chance_below(first: Vector, second: Vector) -> Vector:
-    """Of each row, the share of pairs with first < second, ties half: the rank sum of second less its smallest."""
-    from scipy.stats import rankdata  # takes half a second to import
-
-    n, m = first.shape[1], second.shape[1]
-    ranks = rankdata(np.hstack([first, second]), axis=1)[:, n:]
-    return (ranks.sum(axis=1) - m * (m + 1) / 2) / (n * m)
+        resamples = resampling.how_many(n, quantities)
+    return np.random.default_rng(as_whole("seed", seed, 0)), as_whole("resamples", resamples, 1)
 
 
 def _numbers(field: str, values: ArrayLike, or_infinite: bool = False) -> Vector:
@@ -362,6 +397,15 @@ def _numbers_along(axis: int, values: ArrayLike, ragged: bool = False) -> Vector
 def _refuse(field: str, x: Vector, or_infinite: bool) -> None:
     """Raise where x is not finite; unless it may be infinite and is +∞."""
     refuse_non_finite(field, np.where(x == np.inf, 0, x) if or_infinite else x)
+
+
+def _table(field: str, values: ArrayLike) -> Vector:
+    """Finite numbers (n, m), at least one."""
+    x = as_floats(field, values)
+    if x.ndim != 2 or x.size == 0:
+        raise InputError(f"{field}: shape {x.shape} given, expected (n, m), a row for each seed, at least one number")
+    refuse_non_finite(field, x)
+    return x
 
 
 def _paired(

@@ -1,0 +1,183 @@
+"""Resampled seeds: what a trimmed mean is in each resample, how far it is off in standard errors, and what follows.
+
+A resample draws n of n seeds with replacement. The interval of a statistic θ̂ with standard error σ̂ is studentised (the
+bootstrap-t): in each resample t* = (θ̂* − θ̂) / σ̂*, and the interval goes from θ̂ − q₊ σ̂ to θ̂ − q₋ σ̂, with q₋ and q₊ the
+ends of the middle `level` of the t*. Its error of coverage falls as 1/n even if the data are skewed, that of a
+percentile interval, which is also too narrow by √((n − 1)/n) and more, as 1/√n in each tail (Hall 1988).
+
+Both statistics are trimmed means: the mean trims nothing, the interquartile mean a quarter at each side. The
+standard error is that of Tukey and McLaughlin (1963): the standard deviation of the winsorised values, those trimmed
+replaced by the nearest that are not, divided by (1 − 2 share) √n, which is the usual one if nothing is trimmed. Factors
+that are the same in every resample cancel and are left out.
+
+Of few seeds, or of many that are equal, a resample may have no spread at all, and its t* be infinite. Its standard
+error therefore counts as at least `FLOOR` times that of the data; what that changes, docs/studies.md says.
+
+Where there is no standard error, because runs diverged or the middle values are all the same, an interval is the middle
+`level` of the resampled statistics themselves (percentiles).
+
+References:
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 12 and 13.
+    Hall, Theoretical comparison of bootstrap confidence intervals, Annals of Statistics 16, 1988.
+    Tukey and McLaughlin, Less vulnerable confidence and significance procedures for location based on a single
+    sample: trimming/winsorization 1, Sankhyā A 25, 1963.
+    Westfall and Young, Resampling-Based Multiple Testing, 1993; Romano and Wolf, Exact and approximate stepdown methods
+    for multiple hypothesis testing, Journal of the American Statistical Association 100, 2005.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import ceil, floor
+from typing import NamedTuple
+
+import numpy as np
+
+from backcast.arrays import Mask, Vector
+
+FLOOR = 0.1
+RESAMPLES, DRAWS = (1_000, 10_000), 200_000_000  # so many, and no more than so many draws in all if they can be
+DRAWN_AT_ONCE = 2**15  # seeds, so that what is drawn stays in the processor's cache
+NUMBERS_AT_ONCE = 2**21  # resampled statistics in memory, of curves
+
+
+class Resampled(NamedTuple):
+    """A statistic of several rows of data, and of the same resamples of each.
+
+    Attributes:
+        estimate: (m,).
+        variance: (m,), proportional to the square of its standard error.
+        estimates: (m, resamples).
+        variances: (m, resamples).
+    """
+
+    estimate: Vector
+    variance: Vector
+    estimates: Vector
+    variances: Vector
+
+    @property
+    def has_error(self) -> Mask:
+        """Of which rows there is a standard error, (m,)."""
+        return np.asarray((self.variance > 0) & np.isfinite(self.variance))
+
+    def only(self, rows: Mask) -> "Resampled":
+        """Some of the rows."""
+        return Resampled(*(each[rows] for each in self))
+
+    def studentised(self) -> Vector:
+        """How far each resample is off, in its own standard errors, (m, resamples), where there are some."""
+        least = FLOOR**2 * self.variance[:, None]
+        return np.asarray((self.estimates - self.estimate[:, None]) / np.sqrt(np.maximum(self.variances, least)))
+
+
+def how_many(n: int, rows: int = 1) -> int:
+    """The resamples to make of rows of n seeds: they share the draws, and what follows costs 100 draws per row."""
+    return int(np.clip(DRAWS // max(n, 100 * rows), *RESAMPLES))
+
+
+def resample(x: Vector, share: float, rng: np.random.Generator, resamples: int) -> Resampled:
+    """Trimmed means, of which a share is cut off at each side, of the rows of x (m, n), +∞ among them.
+
+    All rows meet the same resampled seeds; if values are trimmed, each row is brought in order of size before.
+    """
+    m, n = x.shape
+    if share > 0:
+        x = np.sort(x, axis=1)
+    infinite, half = np.isinf(x), (n - 1) // 2
+    median = np.partition(x, half, axis=1)[:, half]
+    centre = np.where(np.isinf(median), 0.0, median)  # near the estimate, and exact if all values are the same
+    finite = np.where(infinite, 0.0, x - centre[:, None])
+    estimates, variances = np.empty((m, resamples)), np.empty((m, resamples))
+    for part, times in times_drawn(rng, resamples, n):
+        estimates[:, part], variances[:, part] = _moments(finite, infinite, times, share)
+    estimate, variance = _moments(finite, infinite, np.ones((1, n)), share)
+    variance[infinite.any(axis=1)] = np.inf  # also of a trimmed mean: it may be infinite in some resamples
+    return Resampled(estimate[:, 0] + centre, variance[:, 0], estimates + centre[:, None], variances)
+
+
+def mean_over_strata(parts: Sequence[Resampled], sizes: Sequence[int]) -> Resampled:
+    """The mean of a statistic over strata of so many seeds, each resampled on its own."""
+    weights = [(1, 1 / (n - 1), 1, 1 / (n - 1)) for n in sizes]  # a variance is that of one seed
+    scaled = [
+        [weight * each for weight, each in zip(w, part, strict=True)] for w, part in zip(weights, parts, strict=True)
+    ]
+    return Resampled(*(np.mean(each, axis=0) for each in zip(*scaled, strict=True)))
+
+
+def times_drawn(
+    rng: np.random.Generator, resamples: int, n: int, in_memory: int | None = None
+) -> Iterator[tuple[slice, Vector]]:
+    """How often each of n seeds is in each resample, (resamples, n), in parts, which the draws do not depend on.
+
+    A part is as many resamples as fit into memory if each takes `in_memory` numbers; by default n.
+    """
+    at_once = max(1, DRAWN_AT_ONCE // (in_memory or n))
+    for first in range(0, resamples, at_once):
+        rows = min(at_once, resamples - first)
+        drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+        yield slice(first, first + rows), times
+
+
+def _moments(finite: Vector, infinite: Mask, times: Vector, share: float) -> tuple[Vector, Vector]:
+    """The trimmed means and winsorised variances of m rows in each resample, both (m, resamples)."""
+    middle, winsorised = _weights(times, share)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = _sums(finite, middle)
+        centre = mean if winsorised is middle else _sums(finite, winsorised)
+        variance = _sums(np.square(finite), winsorised) - np.square(centre)
+    if infinite.any():
+        mean[infinite @ middle.T > 0] = np.inf
+        variance[infinite @ winsorised.T > 0] = np.inf
+    return mean, variance
+
+
+def _sums(x: Vector, weights: Vector) -> Vector:
+    """The weighted sums of the rows of x, (m, resamples); of a single row, the same to the last bit everywhere."""
+    return (weights * x).sum(axis=1)[None] if len(x) == 1 else x @ weights.T
+
+
+def _weights(times: Vector, share: float) -> tuple[Vector, Vector]:
+    """How much each value, in order of size, counts in the trimmed mean and in the winsorised distribution."""
+    n = times.shape[1]
+    if share == 0:
+        weights = times / n
+        return weights, weights
+    after = times.cumsum(axis=1)
+    before, cut = after - times, floor(share * n)
+
+    def within(count: Vector) -> Vector:
+        return np.clip(count, share * n, n - share * n)
+
+    def whole(count: Vector) -> Vector:
+        return np.where(count <= cut, 0, np.where(count >= n - cut, n, count))
+
+    return (within(after) - within(before)) / (n - 2 * share * n), (whole(after) - whole(before)) / n
+
+
+def ends(found: Resampled, level: float) -> tuple[Vector, Vector]:
+    """Where the interval of each row begins and ends, (m,)."""
+    low, high = np.empty(len(found.estimate)), np.empty(len(found.estimate))
+    known = found.has_error
+    if known.any():
+        of_known = found.only(known)
+        near, far = np.quantile(of_known.studentised(), tails(level), axis=1)
+        error = np.sqrt(of_known.variance)
+        low[known], high[known] = of_known.estimate - far * error, of_known.estimate - near * error
+    for row in np.flatnonzero(~known):
+        low[row], high[row] = middle(found.estimates[row], level)
+    return low, high
+
+
+def tails(level: float) -> tuple[float, float]:
+    """The shares of a distribution below the ends of its middle `level`."""
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def middle(x: Vector, level: float) -> tuple[float, float]:
+    """The ends of the middle `level` of x; among values of which some are infinite, two of them, outwards."""
+    below, above = tails(level)
+    if np.isfinite(x).all():
+        low, high = np.quantile(x, (below, above))
+        return low, high
+    ordered, last = np.sort(x), x.size - 1
+    return ordered[floor(below * last)], ordered[ceil(above * last)]
