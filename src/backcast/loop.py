@@ -59,6 +59,26 @@ class Table(NamedTuple):
         return pick(self.cumulative, self.offset[row], self.offset[row + 1], u)
 
 
+@part
+class Tables(NamedTuple):
+    """A world in the course of a run: `first` for the first `change` real steps, then `second`.
+
+    A world that does not change is the same table twice, and `change` is FOREVER.
+    """
+
+    first: Table
+    second: Table
+    change: int
+
+    def at(self, taken: int) -> Table:
+        """The table that holds when so many real steps have been taken."""
+        return self.first if taken < self.change else self.second
+
+    def holds_for(self, taken: int) -> int:
+        """For how many more real steps that table holds."""
+        return self.change - taken if taken < self.change else FOREVER
+
+
 class Parts(NamedTuple):
     """An agent at work: its model, its planner, its learner, its values, and what it counts."""
 
@@ -192,8 +212,30 @@ def walk(
 
 
 @kernel
+def walk_on(
+    tables: Tables,
+    taken: int,
+    agent: Parts,
+    rates: Vector,
+    world_stream: Stream,
+    agent_stream: Stream,
+    place: Place,
+    most_steps: int,
+    stop: NDArray[np.uint8],
+) -> Place:
+    """As `walk`, in a world that may change on the way; `taken` real steps were taken in the episodes before."""
+    while True:
+        table, most = tables.at(taken + place.steps), most_steps
+        if most - place.steps > tables.holds_for(taken + place.steps):
+            most = place.steps + tables.holds_for(taken + place.steps)
+        place = walk(table, agent, rates, world_stream, agent_stream, place, most, stop)
+        if place.ends or place.steps < most or most == most_steps:
+            return place
+
+
+@kernel
 def run_episodes(
-    table: Table,
+    tables: Tables,
     agent: Parts,
     schedule: Vector,
     world_stream: Stream,
@@ -214,12 +256,13 @@ def run_episodes(
         largest = max(largest, abs(record.truth[s]))
     for episode in range(schedule.shape[0]):
         rates = schedule[episode]
+        table = tables.at(taken)
         s = table.draw_start(uniform(world_stream))
         ends = table.terminal[s]
         if not ends:
             begin(agent, rates, s)
         place = Place(s, 0, 0.0, largest, ends, False)
-        place = walk(table, agent, rates, world_stream, agent_stream, place, max_steps, stop)
+        place = walk_on(tables, taken, agent, rates, world_stream, agent_stream, place, max_steps, stop)
         if not place.ends and place.steps < max_steps:
             return episode
         taken += place.steps
