@@ -156,8 +156,8 @@ def textbook_dyna_plus(world, seed, steps, bonus=1e-3, samples=10, alpha=1.0, ep
             model.setdefault((s, b), (0.0, s))
         model[s, a], tried[s, a] = (r, s2), now
         pairs = list(model)
-        for _ in range(samples):
-            pair = pairs[rng.integers(len(pairs))]
+        for drawn in rng.integers(len(pairs), size=samples):
+            pair = pairs[drawn]
             earns, leads_to = model[pair]
             target = earns + bonus * np.sqrt(now - tried.get(pair, 0))
             q[pair] += alpha * (target + (1 - earns) * world.discount * q[leads_to].max() - q[pair])

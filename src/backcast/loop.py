@@ -74,9 +74,9 @@ class Tables(NamedTuple):
         """The table that holds when so many real steps have been taken."""
         return self.first if taken < self.change else self.second
 
-    def holds_for(self, taken: int) -> int:
-        """For how many more real steps that table holds."""
-        return self.change - taken if taken < self.change else FOREVER
+    def holds_until(self, taken: int, most: int) -> int:
+        """The number of real steps, at most `most`, up to which that table holds."""
+        return min(most, self.change) if taken < self.change else most
 
 
 class Parts(NamedTuple):
@@ -212,28 +212,6 @@ def walk(
 
 
 @kernel
-def walk_on(
-    tables: Tables,
-    taken: int,
-    agent: Parts,
-    rates: Vector,
-    world_stream: Stream,
-    agent_stream: Stream,
-    place: Place,
-    most_steps: int,
-    stop: NDArray[np.uint8],
-) -> Place:
-    """As `walk`, in a world that may change on the way; `taken` real steps were taken in the episodes before."""
-    while True:
-        table, most = tables.at(taken + place.steps), most_steps
-        if most - place.steps > tables.holds_for(taken + place.steps):
-            most = place.steps + tables.holds_for(taken + place.steps)
-        place = walk(table, agent, rates, world_stream, agent_stream, place, most, stop)
-        if place.ends or place.steps < most or most == most_steps:
-            return place
-
-
-@kernel
 def run_episodes(
     tables: Tables,
     agent: Parts,
@@ -262,7 +240,12 @@ def run_episodes(
         if not ends:
             begin(agent, rates, s)
         place = Place(s, 0, 0.0, largest, ends, False)
-        place = walk_on(tables, taken, agent, rates, world_stream, agent_stream, place, max_steps, stop)
+        going = True
+        while going:  # twice if the world changes on the way
+            table = tables.at(taken + place.steps)
+            most = tables.holds_until(taken + place.steps, taken + max_steps) - taken
+            place = walk(table, agent, rates, world_stream, agent_stream, place, most, stop)
+            going = place.steps == most < max_steps and not place.ends
         if not place.ends and place.steps < max_steps:
             return episode
         taken += place.steps

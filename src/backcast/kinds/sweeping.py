@@ -31,18 +31,14 @@ _BACKUPS = 5  # after each real step, unless `sample` says otherwise
 )
 def sweeping(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     """Prioritized sweeping: full backups of a counted model where they change most (variant: whose priorities)."""
-    variant = agent.get("variant", "moore-atkeson")
+    variant, model = agent.get("variant", "moore-atkeson"), two_way_model(setup, agent)
     if variant == "mcmahan-gordon":
-        return (
-            two_way_model(setup, agent),
-            small_backups_planner(setup, agent, ByCostToGo(np.full(1, -np.inf))),
-            TD(False),
-        )
+        return model, small_backups_planner(setup, agent, ByCostToGo(np.full(1, -np.inf))), TD(False)
     n_states, n_actions = setup.n_states, setup.n_actions
     backups, expected, told = agent.get("sample", _BACKUPS), zeros(n_states, n_actions), np.zeros(n_states)
     if variant == "peng-williams":
-        return two_way_model(setup, agent), PengWilliams(backups, expected, told, empty_queue(n_states * n_actions))
-    return two_way_model(setup, agent), MooreAtkeson(backups, expected, told, empty_queue(n_states))
+        return model, PengWilliams(backups, expected, told, empty_queue(n_states * n_actions))
+    return model, MooreAtkeson(backups, expected, told, empty_queue(n_states))
 
 
 @register(

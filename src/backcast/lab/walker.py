@@ -17,7 +17,7 @@ from backcast.arrays import Vector
 from backcast.interaction import ALPHA_PLAN, EPSILON, Step
 from backcast.lab.credit import Change, Credit, How, counted, credit_of
 from backcast.lab.scene import Era, Scene
-from backcast.loop import PLANNING, Parts, Place, begin, exploded, finish, learn_from, plan_after, walk_on
+from backcast.loop import PLANNING, Parts, Place, begin, exploded, finish, learn_from, plan_after, walk
 from backcast.models import Rows
 from backcast.planners import BackwardPlanner, BothPlanners, ForwardPlanner, NoPlanner
 from backcast.planners.witness import way, witnessed
@@ -134,8 +134,10 @@ class Walker:
             return
         now = self.now
         most = min(steps, self.scene.limit)
-        arguments = self.tables, now.before, now.parts, self.rates, now.world_stream, now.agent_stream
-        now.place = Place(*walk_on(*arguments, now.place, most, self.stop))
+        while not self.over and now.place.steps < most and not self.stop[0]:  # twice if the world changes on the way
+            holds = self.tables.holds_until(now.taken, now.before + most) - now.before
+            arguments = self.tables.at(now.taken), now.parts, self.rates, now.world_stream, now.agent_stream
+            now.place = Place(*walk(*arguments, now.place, holds, self.stop))
         self._conclude()
 
     def tick(self, begins: bool) -> Credit:
