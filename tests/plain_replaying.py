@@ -33,16 +33,22 @@ class PlainPlanning:
 
 
 class PlainDyna(PlainPlanning):
-    """Tabular Dyna-Q, with a model that counts."""
+    """Tabular Dyna-Q, with a model that counts, what is k observations of (s, a) old (1 − forget)ᵏ times."""
+
+    forgets = 0.0
 
     def __init__(self, agent, setup):
         super().__init__(agent, setup)
-        self.rewards = defaultdict(dict)  # (s, a) -> {s': rewards seen}
+        self.rewards = defaultdict(dict)  # (s, a) -> {s': [weight, reward] of all seen}
         self.ended = set()
         self.pairs = []
+        self.forgets = agent.get("forget", self.forgets)
 
     def remember(self, s, a, r, s2, ends):
-        self.rewards[s, a].setdefault(s2, []).append(r)
+        for earlier in self.rewards[s, a].values():
+            for entry in earlier:
+                entry[0] *= 1 - self.forgets
+        self.rewards[s, a].setdefault(s2, []).append([1.0, r])
         if ends:
             self.ended.add(s2)
         if (s, a) not in self.pairs:
@@ -56,15 +62,18 @@ class PlainDyna(PlainPlanning):
     def imagine(self, s, a):
         """Mean reward and next state, drawn by their frequency."""
         seen = self.rewards[s, a]
-        times = np.array([len(rewards) for rewards in seen.values()])
+        times = np.array([sum(weight for weight, _ in rewards) for rewards in seen.values()])
         bounds = np.cumsum(times / times.sum())
         drawn = min(int(np.searchsorted(bounds, uniform(self.stream), side="right")), len(times) - 1)
         s2 = list(seen)[drawn]
-        return np.mean(seen[s2]), s2
+        weights, rewards = np.transpose(seen[s2])
+        return np.average(rewards, weights=weights), s2
 
 
 class PlainDynaPlus(PlainDyna):
     """Dyna-Q+: a bonus for what was long not tried, and a guess for what never was."""
+
+    forgets = 0.5
 
     def __init__(self, agent, setup):
         super().__init__(agent, setup)
@@ -123,3 +132,41 @@ class PlainPrioritizedReplay(PlainReplay):
         self.q[s, a] += alpha * weights[j] / weights.max() * error
         self.priority[j] = abs(error) + 1e-6
         self.most = max(self.most, self.priority[j])
+
+
+def textbook_dyna_plus(world, seed, steps, bonus=1e-3, samples=10, alpha=1.0, epsilon=0.1, tries_all=True):
+    """The reward that Dyna-Q+ of Sutton and Barto (2018, section 8.3) gains in a deterministic maze that changes.
+
+    The model is a dictionary whose entries are overwritten. With `tries_all`, the actions never tried in a state that
+    was visited are imagined, too; without bonus and `tries_all` it is Dyna-Q. It shares nothing with the kernels but
+    the drawing of the maze.
+    """
+    rng, gained = np.random.default_rng(seed), 0.0
+    q, model, tried = np.zeros((world.n_states, 4)), {}, {}
+    (start,) = np.flatnonzero(world.layout.ravel() == "S")
+    s = start
+    for now in range(1, steps + 1):
+        cells = world.layout if now <= world.later.step else world.later.world.layout
+        a = rng.integers(4) if rng.random() < epsilon else rng.choice(np.flatnonzero(q[s] == q[s].max()))
+        s2 = _next_cell(cells, s, a)
+        r = float(cells.flat[s2] == "G")
+        gained += r
+        q[s, a] += alpha * (r + (1 - r) * world.discount * q[s2].max() - q[s, a])
+        for b in range(4) if tries_all else ():
+            model.setdefault((s, b), (0.0, s))
+        model[s, a], tried[s, a] = (r, s2), now
+        pairs = list(model)
+        for drawn in rng.integers(len(pairs), size=samples):
+            pair = pairs[drawn]
+            earns, leads_to = model[pair]
+            target = earns + bonus * np.sqrt(now - tried.get(pair, 0))
+            q[pair] += alpha * (target + (1 - earns) * world.discount * q[leads_to].max() - q[pair])
+        s = start if r else s2
+    return gained
+
+
+def _next_cell(cells, s, a):
+    (height, width), (down, right) = cells.shape, ((-1, 0), (0, 1), (1, 0), (0, -1))[a]
+    row, column = s // width + down, s % width + right
+    inside = 0 <= row < height and 0 <= column < width
+    return row * width + column if inside and cells[row, column] != "X" else s

@@ -15,11 +15,12 @@ class Plain:
 
     def __init__(self, agent, setup):
         self.n_actions, self.discount = setup.n_actions, setup.discount
-        self.backups, self.learns = agent.get("sample", 5), agent.learn
+        self.backups, self.learns, self.forgets = agent.get("sample", 5), agent.learn, agent.get("forget", 0.0)
         self.q = np.zeros((setup.n_states, setup.n_actions))
         self.expected = np.zeros_like(self.q)
         self.V = np.zeros(setup.n_states)  # as predecessors know it
         self.transitions = {}  # (s, a) → [(r, γ or 0, s'), …]
+        self.times = {}  # (s, a) → how often it was seen, less what is forgotten
         self.ways = {}  # s' → {(s, a): [count, mean discount]}
         self.waiting = {}
         self.updates = [0, 0]
@@ -27,12 +28,16 @@ class Plain:
     def observe(self, rates, s, a, r, s2, ends, first):
         seen, before = self.transitions.setdefault((s, a), []), self.ways.setdefault(s2, {})
         discount = 0.0 if ends else self.discount
+        for pairs in self.ways.values():
+            if (s, a) in pairs:
+                pairs[s, a][0] *= 1 - self.forgets
+        self.times[s, a] = (1 - self.forgets) * self.times.get((s, a), 0.0) + 1
         seen.append((r, discount, s2))
         way = before.setdefault((s, a), [0, 0.0])
         way[0] += 1
         way[1] += 1 / way[0] * (discount - way[1])
         target = r if ends else r + discount * self.V[s2]
-        self.expected[s, a] += 1 / len(seen) * (target - self.expected[s, a])
+        self.expected[s, a] += 1 / self.times[s, a] * (target - self.expected[s, a])
         if self.learns:
             target = r if ends else r + discount * self.q[s2].max()
             self.q[s, a] += rates[0] * (target - self.q[s, a])
@@ -56,7 +61,7 @@ class Plain:
         return self.ways.get(s, {})
 
     def chance(self, pair, s):
-        return self.ways[s][pair][0] * (1 / len(self.transitions[pair]))
+        return self.ways[s][pair][0] * (1 / self.times[pair])
 
     def tell(self, s, value):
         """V(s) ← value, in the expectations of all that led to s."""
@@ -73,7 +78,10 @@ class Plain:
     def deviation(self):
         """How far the expectations are from sums over all that was seen."""
         sums = {
-            pair: np.mean([r + discount * self.V[s2] for r, discount, s2 in seen])
+            pair: np.average(
+                [r + discount * self.V[s2] for r, discount, s2 in seen],
+                weights=(1 - self.forgets) ** np.arange(len(seen))[::-1],
+            )
             for pair, seen in self.transitions.items()
         }
         return max(abs(self.expected[pair] - total) for pair, total in sums.items())

@@ -110,6 +110,43 @@ def cell_colours(page, side, rows, columns):
     return np.array(found)
 
 
+def test_a_maze_that_changes_is_chosen_from_the_list_and_shown_as_it_is(page, lab):
+    """Where a gap is, the board shows a value, where a wall is, none; also when one has gone back."""
+    open_lab(page, lab, left="dyna-plus", right="dyna-plus", seed=SEED, episodes=EPISODES)
+    page.locator("#world-kind").select_option("blocking-maze")
+    until(page, "lab.scene.config.world.kind === 'blocking-maze' && lab.frame")
+    page.locator("#world-step").fill("200")
+    page.locator("#world-step").press("Enter")
+    until(page, "lab.scene.config.world.step === 200 && lab.frame?.at === 0")
+    assert gaps(page) == [False, True]
+    assert page.locator("#draw-maze").is_hidden()
+    page.locator("#left-board").focus()
+    finish(page)
+    assert [agent["era"] for agent in frame(page)["agents"]] == [1, 1]
+    assert gaps(page) == [True, False]
+    page.keyboard.press("Home")
+    until(page, "lab.frame.at === 0")
+    assert gaps(page) == [False, True]
+
+
+def gaps(page, row=3, columns=9):
+    """Whether the left board has a gap at each end of the barrier."""
+    let_draw(page)
+    places = (page.evaluate(f"lab.boards[0].centreOf({row * columns + column})") for column in (0, columns - 1))
+    edge = page.locator(BOARDS[0]).bounding_box()
+    shown = "([x, y]) => lab.boards[0].stateAt(x, y) !== null"  # no state is found where a wall is
+    return [page.evaluate(shown, [edge["x"] + place["x"], edge["y"] + place["y"]]) for place in places]
+
+
+def test_the_address_holds_a_maze_that_changes(page, lab):
+    open_lab(page, lab, left="q", right="dyna", world_text="S.G/.X.", world_later="20,SXG/...", episodes=EPISODES)
+    assert config(page)["world"] == {"kind": "maze", "text": "S.G\n.X.", "later": [20, "SXG\n..."]}
+    finish(page)
+    until(page, "location.hash.includes('world.later=20,SXG/...') && !location.hash.includes('&at=0&')")
+    page.reload()
+    until(page, "window.lab?.scene?.config.world.later?.[0] === 20 && lab.frame?.finished")
+
+
 def test_the_scale_grows_with_values_beyond_the_exact_ones_and_starts_anew_with_a_scene(page, lab):
     given = {"world": "random-walk", "world_n": 5, "left": "td", "right": "td", "left_alpha": 1, "right_alpha": 0.1}
     open_lab(page, lab, **given, episodes=EPISODES)

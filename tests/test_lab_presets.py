@@ -171,6 +171,14 @@ OTHERS = {
     "Taxi": configuration({"kind": "gymnasium", "id": TAXI}, {"kind": "q"}, {"kind": "backward"}, episodes=2),
     "random walk": configuration({"kind": "random-walk", "n": 9, "jump": 2}, {"kind": "td"}, {"kind": "backward"}),
     "television": configuration({"kind": "noisy-tv", "signals": 4, "channels": 3}, {"kind": "td"}, {"kind": "forward"}),
+    "changing maze": configuration(
+        {"kind": "maze", "text": ODD_MAZE, "later": [9, ODD_MAZE.replace("X", "#")], "slip": 0.25},
+        {"kind": "q"},
+        {"kind": "small-backups", "forget": 0.5},
+    ),
+    "blocking maze": configuration(
+        {"kind": "blocking-maze", "step": 100}, {"kind": "dyna-plus"}, {"kind": "dyna", "forget": 0.5}
+    ),
     "boyan": configuration({"kind": "boyan", "n": 5}, {"kind": "td"}, {"kind": "true-forward"}),
 }
 COPIED = {preset.name: read_config(preset.config).given() for preset in PRESETS} | OTHERS
@@ -214,6 +222,13 @@ def test_a_maze_is_copied_as_it_was_understood():
     block = '"""\nS.X.\n...G\nX...\n"""'
     assert f"text={block}" in as_python(OTHERS["odd maze"])
     assert f"text = {block}" in as_toml(OTHERS["odd maze"])
+
+
+def test_a_change_is_copied_with_its_maze():
+    block = '"""\nS.X.\n...G\nX...\n"""'
+    assert f"later=(9, {block})" in as_python(OTHERS["changing maze"])
+    assert f"later = [9, {block}]" in as_toml(OTHERS["changing maze"])
+    assert "bc.worlds.blocking_maze(step=100)" in as_python(OTHERS["blocking maze"])
 
 
 def test_agents_of_one_name_are_told_apart():

@@ -245,7 +245,7 @@ def test_states_are_explained_and_further_seeds_are_run():
         await page.say(do="ask", state=2)
         told = await page.told("answer")
         assert (told["state"], told["name"], told["at"]) == (2, scene["layout"]["names"][2], 4)
-        assert told["successors"][1]["to"] == [[3, 1.0]]
+        assert told["agents"][0]["true_successors"][1]["to"] == [[3, 1.0]]
         await page.say(do="further", on=True)
         report = await page.told("further")
         while report["done"] < 100:

@@ -40,6 +40,7 @@ WORLDS = {
     "maze": ({"kind": "maze", "slip": 0.3}, "forward", {"kind": "backward", "frame": "previous", "learn": False}),
     "chain": ({"kind": "chain", "levels": [6, 3, 2]}, "forward", "backward"),
     "table": ({"kind": "gymnasium", "id": "FrozenLake-v1"}, "certainty-equivalence", {"kind": "dyna", "sample": 3}),
+    "changing": ({"kind": "blocking-maze", "step": 150}, {"kind": "dyna-plus", "epsilon": 0.2}, "q"),
 }
 
 
@@ -242,12 +243,12 @@ def test_an_answer_puts_what_is_learned_next_to_what_is_true():
     told = answer(pair, 5)
     back = bc.exact.backward(stage.world.mdp, None).states[5]
     assert told["name"] == stage.name_of(5)
-    assert told["value"] == pytest.approx(stage.truth[5])
+    assert [agent["exact"] for agent in told["agents"]] == pytest.approx([stage.eras[0].truth[5]] * 2)
     for agent in told["agents"]:
         assert {s: p for s, _, p in agent["true_predecessors"]} == pytest.approx(
             {s: back[s] for s in np.flatnonzero(back)}
         )
-    onward = dict(told["successors"][0]["to"])
+    onward = dict(told["agents"][0]["true_successors"][0]["to"])
     assert onward == pytest.approx({7: stage.world.rows.toarray()[5, 7], 8: stage.world.rows.toarray()[5, 8]})
     forward, backward = told["agents"]
     assert (forward["predecessors"], backward["successors"]) == (None, None)
@@ -311,7 +312,7 @@ def test_counted_rows_contain_restarts_and_so_does_the_truth_beside_them():
 def test_nothing_follows_the_end_of_an_episode():
     pair = Lockstep(scene("true-forward", "forward", world={"kind": "chain", "levels": [3, 2]}))
     told = answer(pair, 4)
-    assert [told["successors"][0]["to"], *(agent["successors"][0]["to"] for agent in told["agents"])] == [[], [], []]
+    assert [agent[of][0]["to"] for agent in told["agents"] for of in ("true_successors", "successors")] == [[]] * 4
 
 
 def test_where_values_of_a_further_seed_explode_there_is_no_mean():
@@ -349,6 +350,13 @@ def test_further_seeds_stop_when_they_are_no_longer_wanted():
         ({"world": {"kind": "maze", "episodes": 3}}, "belong to studies"),
         ({"world": {"kind": "moon"}}, "expected one of"),
         ({"world": {"kind": "maze", "path": "x"}}, "world.path: no such field"),
+        (
+            {"world": {"kind": "maze", "later": [5, "S" * 51 + "G"]}},
+            "world: the number of columns is 52, expected at mo",
+        ),
+        ({"world": {"kind": "maze", "later": [5]}}, "world.later"),
+        ({"world": {"kind": "maze", "step": 5}}, "world: step does not belong to a maze"),
+        ({"world": {"kind": "blocking-maze", "step": 10**10}}, "world: the step at which it changes is 10,000,000,000"),
         ({"episodes": EPISODES + 1}, "episodes: 5001 given, input should be less than or equal to 5000"),
         ({"seed": -1}, "seed: -1 given"),
         ({"left": {"kind": "backwards"}}, "did you mean 'backward'"),
@@ -361,6 +369,37 @@ def test_further_seeds_stop_when_they_are_no_longer_wanted():
 def test_what_is_too_large_or_unknown_is_refused(given, words):
     with pytest.raises(InputError, match=words):
         read_config({**config(), **given})
+
+
+def test_a_maze_that_changes_is_shown_as_it_is_for_each_agent():
+    """One has taken more steps than the other, which waited; going back restores the walls."""
+    pair = at_the_end(scene("dyna-plus", "q", world={"kind": "blocking-maze", "step": 300}, episodes=5))
+    told = pair.scene.describe()
+    taken = [sum(curves.steps) for curves in pair.curves]
+    assert [walker.now.taken for walker in pair.walkers] == taken
+    walls = [told["layout"]["kinds"], told["later"][0]["kinds"]]
+    assert [kinds[27:36] for kinds in walls] == ["XXXXXXXX.", ".XXXXXXXX"]
+    assert not told["layout"]["editable"]
+    seen = set()
+    for at in np.linspace(pair.at, 1, 30).astype(int).tolist():
+        assert pair.way_to(at)(LONG)
+        eras = [int(walker.now.taken >= 300) for walker in pair.walkers]
+        (size,) = struct.unpack("<I", (shown := encode(pair, {}, 0))[:4])
+        assert [agent["era"] for agent in json.loads(shown[4 : 4 + size])["agents"]] == eras
+        for agent, era in zip(answer(pair, 35 - 9)["agents"], eras, strict=True):  # above the gap on the right
+            assert agent["true_successors"][2]["to"] == [(35, 1.0) if era == 0 else (26, 1.0)]
+            assert agent["exact"] == pytest.approx(0.95)
+        for agent, era in zip(answer(pair, 48)["agents"], eras, strict=True):  # the start
+            assert agent["exact"] == pytest.approx(0.95 ** (15 if era else 9))
+        seen.add(tuple(eras))
+    assert len(seen) == 3  # before, after, and one agent after the other
+
+
+def test_true_models_are_refused_where_the_world_changes():
+    with pytest.raises(
+        InputError, match="left: agent: 'true-forward' plans with the true model, but blocking-maze-cha"
+    ):
+        Lockstep(scene("true-forward", "q", world={"kind": "blocking-maze"}))
 
 
 def test_what_does_not_fit_together_names_the_side():

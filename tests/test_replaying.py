@@ -170,9 +170,9 @@ def feed(world, agent, steps, seed):
     """
     setup = Setup(world.n_states, world.n_actions, world.discount, world, seed)
     parts, twin = agent.build(setup), TWINS[agent.kind](agent, setup)
-    rng, table, schedule = np.random.default_rng(seed), world.steps_table, agent.rates(steps)
-    s = -1
-    for rates in schedule:
+    rng, s = np.random.default_rng(seed), -1
+    for taken, rates in enumerate(agent.rates(steps)):
+        table = world.at(taken).steps_table
         if first := s < 0:
             s = int(table.draw_start(rng.random()))
             if world.mdp.terminal[s]:
@@ -218,6 +218,16 @@ def test_twins_in_a_maze(kind, learn):
     world = bc.worlds.maze("..G.\n.X..\nS..X", slip=0.5, reward_probability=0.5)
     agent = bc.agent(kind, learn=learn, alpha=0.5, alpha_plan=0.3)
     parts, twin = feed(world, agent, 3000, seed=3)
+    assert as_array(parts.values).max() > 0
+    assert_same(parts, twin)
+
+
+@pytest.mark.parametrize("forget", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("kind", ["dyna", "dyna-plus"])
+def test_twins_that_forget(kind, forget):
+    """In a maze whose walls move, so that a pair has led to several states; rewards are random, and forgotten, too."""
+    world = bc.worlds.maze("..G.\n.X..\nS..X", 0.3, 0.5, later=(1000, "X.G.\n....\nS.X."))
+    parts, twin = feed(world, bc.agent(kind, alpha=0.5, forget=forget), 2000, seed=4)
     assert as_array(parts.values).max() > 0
     assert_same(parts, twin)
 
@@ -424,8 +434,8 @@ def test_memory_is_bounded_by_the_buffer():
 
 def test_settings():
     assert {kind: KINDS[kind].settings for kind in TWINS} == {
-        "dyna": ("sample",),
-        "dyna-plus": ("sample", "bonus"),
+        "dyna": ("sample", "forget"),
+        "dyna-plus": ("sample", "bonus", "forget"),
         "replay": ("sample", "buffer"),
         "prioritized-replay": ("sample", "buffer", "exponent"),
     }
@@ -433,6 +443,7 @@ def test_settings():
     built = {kind: bc.agent(kind).build(setup) for kind in TWINS}
     assert {parts.planner.samples for parts in built.values()} == {5}
     assert built["dyna-plus"].planner.bonus == 1e-4
+    assert (built["dyna"].model.forgets, built["dyna-plus"].model.forgets) == (0.0, 0.5)
     assert built["replay"].model.s.size == built["prioritized-replay"].model.memory.s.size == 10_000
     assert built["prioritized-replay"].model.exponent == 0.6
     with pytest.raises(bc.InputError, match="frame: 'current' given, but 'dyna' does not plan from s or s'"):

@@ -226,7 +226,7 @@ def test_certainty_equivalence_by_hand():
     steps = [(0, 0, 0, 1, False), (1, 0, 4, 2, True)]
     parts, v = walk(bc.agent("certainty-equivalence"), 3, 1, 0.5, steps)
     np.testing.assert_allclose(v[:, 0], [2, 4, 0])
-    assert parts.planner.tried.tolist() == [0, 1, 0]
+    assert parts.planner.tried.pairs.tolist() == [0, 1, 0]
     assert parts.updates.tolist() == [2, 4]
     tell(parts, 0, 0, 1, 2, True, rates=np.ones(4))  # TD: v(0) = 1; but P(1 | 0) = 1/2, so that v(0) = (2 + 1) / 2
     np.testing.assert_allclose(as_array(parts.values)[:, 0], [1.5, 4, 0])
@@ -273,6 +273,13 @@ def assert_same(parts, plain, deviation):
     assert deviation < 1e-10
 
 
+@pytest.mark.parametrize("forget", [0.05, 0.5])
+@pytest.mark.parametrize("name", ALL)
+def test_twins_that_forget(name, forget):
+    world = bc.worlds.maze(slip=0.5, reward_probability=0.5)
+    assert_same(*feed(world, make(name, alpha=0.9, sample=3, forget=forget), TWINS[name], 3_000, seed=3))
+
+
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("learn", [True, False])
 @pytest.mark.parametrize(
@@ -299,12 +306,16 @@ def test_twins_in_random_worlds_with_cycles(name, learn, control, seed, terminal
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("control", [True, False])
-def test_expectations_are_exact_after_every_step(name, control):
-    """q(s, a) = r(s, a) + γ Σ_s' P(s' | s, a) U(s'), of the agent's own values where backups are small."""
+@pytest.mark.parametrize("forget", [0.0, 0.3])
+def test_expectations_are_exact_after_every_step(name, control, forget):
+    """q(s, a) = r(s, a) + γ Σ_s' P(s' | s, a) U(s'), of the agent's own values where backups are small.
+
+    The counts of both directions are the same, and those of a state that led to nothing else add up.
+    """
     rng = np.random.default_rng(8)
     mdp = random_mdp(rng, 6, 3, terminals=1, density=0.5)
     world = bc.worlds.from_mdp(mdp, None if control else random_policy(rng, mdp))
-    agent = make(name, sample=2, schedule="constant")
+    agent = make(name, sample=2, schedule="constant", forget=forget)
     walker = Stepwise(agent, Setup(world.n_states, world.n_actions, world.discount, world), 1, 0)
     table, s, walked = world.steps_table, -1, 0
     while walked < 400:
@@ -321,6 +332,48 @@ def test_expectations_are_exact_after_every_step(name, control):
             ahead = world.discount * np.where(mdp.terminal, 0.0, planner.told)[rows.key[places]]
             expected = rows.weight[places] / rows.total[pair] @ (rows.reward[places] + ahead)
             assert own[pair] == pytest.approx(expected, abs=1e-10)
+        assert_counts_agree(walker.parts.model)
+
+
+def assert_counts_agree(model):
+    forward, backward = (
+        {
+            (row, key): (rows.weight[k], rows.reward[k], rows.carried[k])
+            for row in range(len(rows.used))
+            for k, key in enumerate(rows.key[rows.offset[row] :][: rows.used[row]].tolist(), start=rows.offset[row])
+        }
+        for rows in (model.rows, model.led_here)
+    )
+    assert forward == {(pair, s): entry for (s, pair), entry in backward.items()}
+    for rows in (model.rows, model.led_here):
+        sums = [rows.weight[first : first + n].sum() for first, n in zip(rows.offset[:-1], rows.used, strict=True)]
+        np.testing.assert_allclose(rows.total, sums, rtol=1e-12)
+        np.testing.assert_allclose(rows.share[rows.total > 0], 1 / rows.total[rows.total > 0])
+
+
+def test_what_is_forgotten_by_hand():
+    """(0, a) leads to 1 with 4, then to 2 with 0 and back to 1 with 7; half of each count is forgotten every time.
+
+    Counts: 1; then 1/2 and 1; then 1/4 + 1 and 1/2. The mean reward of 1 is (4 · 1/4 + 7) / (5/4) = 6.4. Meanwhile 2
+    was reached from 1, once, which forgetting (0, a) leaves alone.
+    """
+    steps = [(0, 0, 4, 1, False), (1, 0, 1, 2, False), (0, 0, 0, 2, False), (0, 0, 7, 1, False)]
+    (model, *_), v = walk(make("small-backups", sample=1, forget=0.5), 3, 1, 0.0, steps)
+    rows, back = model.rows, model.led_here
+    assert rows.weight[rows.offset[0] :][:2].tolist() == [1.25, 0.5]
+    assert rows.reward[rows.offset[0]] == pytest.approx(6.4)
+    assert dict(zip(back.key[back.offset[2] :][:2], back.weight[back.offset[2] :][:2], strict=True)) == {0: 0.5, 1: 1.0}
+    assert back.total.tolist() == [0.0, 1.25, 1.5]
+    assert v[0, 0] == pytest.approx(6.4 * 1.25 / 1.75)
+
+
+def test_a_rate_near_one_leaves_the_last_transition():
+    """1 − forget is so small that a count of it is lost beside 1: a pair is listed once, nothing is divided by 0."""
+    steps = [(0, 0, 1, s2, True) for s2 in (1, 2) * 30]
+    for name in (*ALL, "certainty-equivalence"):
+        (model, *_), v = walk(make(name, forget=1 - 2.0**-53), 3, 1, 0.5, steps)
+        assert v[0, 0] == pytest.approx(1.0)
+        assert model.rows.weight[model.rows.offset[0] :][:2].tolist() == pytest.approx([0.0, 1.0])
 
 
 # In the limit
@@ -355,7 +408,7 @@ def test_enough_backups_solve_the_learned_model(name, learn, control, seed, term
     mdp = random_mdp(rng, 6, 2, terminals=terminals, density=0.4)
     world = bc.worlds.from_mdp(mdp, None if control else random_policy(rng, mdp), max_steps=30)
     plenty = {} if name == "certainty-equivalence" else {"sample": 20_000}
-    agent = make(name, learn=learn, epsilon=1.0, schedule="constant", **plenty)
+    agent = make(name, learn=learn, epsilon=1.0, schedule="constant", forget=[None, 0.2][seed % 2], **plenty)
     _, parts, *_ = one_run(world, agent, seed, agent.rates(4), 30)
     solved = solution(parts.model, world.n_states, world.n_actions, world.discount)
     np.testing.assert_allclose(as_array(parts.values), solved, rtol=1e-6, atol=1e-6)

@@ -281,5 +281,5 @@ def test_list_shows_them():
     from backcast.cli import app
 
     shown = CliRunner().invoke(app, ["list"]).stdout
-    for name in ("boyan", "random_walk", "noisy_tv"):
+    for name in ("boyan", "random_walk", "noisy_tv", "blocking_maze", "shortcut_maze"):
         assert f"  {name} " in shown

@@ -144,7 +144,7 @@ def agent(
             - conditioned=True: rows P←(s̃ | s, ã) and a backward policy instead of joint rows;
             - sample=N: N sampled updates a step (Algorithm 1) instead of one expected update over all predecessors;
             - top=k: only the k most probable; depth=d: then from each of them to its own, d levels deep;
-            - forget=ρ: draw a row back by this rate before each observation, because a control agent's policy changes;
+            - forget=ρ: draw a row back by this rate before each observation, because policies and worlds change;
             - importance=True: weight steps by π(a | s) / b(a | s), so that the model is that of the greedy policy.
 
             docs/agents.md says what the other kinds take.

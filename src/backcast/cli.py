@@ -63,7 +63,8 @@ def list_() -> None:
     from backcast.studies import STUDIES, named_study
 
     print(f"Backcast {__version__}\n\nWorlds (backcast.worlds):")
-    for name in ("chain", "boyan", "random_walk", "noisy_tv", "maze", "from_gymnasium", "from_mdp"):
+    mazes = ("maze", "blocking_maze", "shortcut_maze")
+    for name in ("chain", "boyan", "random_walk", "noisy_tv", *mazes, "from_gymnasium", "from_mdp"):
         _print_entry(name, getattr(worlds, name).__doc__)
     print("\nAgents (backcast.agent):")
     for name, kind in KINDS.items():

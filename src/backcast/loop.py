@@ -63,6 +63,26 @@ class Table(NamedTuple):
         return pick(self.cumulative, self.offset[row], self.offset[row + 1], u)
 
 
+@part
+class Tables(NamedTuple):
+    """A world in the course of a run: `first` for the first `change` real steps, then `second`.
+
+    A world that does not change is the same table twice, and `change` is FOREVER.
+    """
+
+    first: Table
+    second: Table
+    change: int
+
+    def at(self, taken: int) -> Table:
+        """The table that holds when so many real steps have been taken."""
+        return self.first if taken < self.change else self.second
+
+    def holds_until(self, taken: int, most: int) -> int:
+        """The number of real steps, at most `most`, up to which that table holds."""
+        return min(most, self.change) if taken < self.change else most
+
+
 class Parts(NamedTuple):
     """An agent at work: its model, its planner, its learner, its values, and what it counts."""
 
@@ -209,7 +229,7 @@ def walk(
 
 @kernel
 def run_episodes(
-    table: Table,
+    tables: Tables,
     agent: Parts,
     schedule: Vector,
     world_stream: Stream,
@@ -230,12 +250,18 @@ def run_episodes(
         largest = max(largest, abs(record.truth[s]))
     for episode in range(schedule.shape[0]):
         rates = schedule[episode]
+        table = tables.at(taken)
         s = table.draw_start(uniform(world_stream))
         ends = table.terminal[s]
         if not ends:
             begin(agent, rates, s)
         place = Place(s, 0, 0.0, largest, ends, False)
-        place = walk(table, agent, rates, world_stream, agent_stream, place, max_steps, stop)
+        going = True
+        while going:  # twice if the world changes on the way
+            table = tables.at(taken + place.steps)
+            most = tables.holds_until(taken + place.steps, taken + max_steps) - taken
+            place = walk(table, agent, rates, world_stream, agent_stream, place, most, stop)
+            going = place.steps == most < max_steps and not place.ends
         if not place.ends and place.steps < max_steps:
             return episode
         taken += place.steps

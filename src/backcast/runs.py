@@ -234,9 +234,9 @@ def one_run(
     drawn = world.draw(seed)
     parts = agent.build(setup_for(drawn, seed, limit))
     record = empty_record(len(schedule), drawn)
-    table, randomness = drawn.steps_table, streams(seed)
+    tables, randomness = drawn.tables, streams(seed)
     started = time.thread_time()
-    run_episodes(table, parts, schedule, *randomness, limit, budget, record, stop)
+    run_episodes(tables, parts, schedule, *randomness, limit, budget, record, stop)
     return record, parts, time.thread_time() - started
 
 

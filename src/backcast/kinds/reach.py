@@ -51,8 +51,8 @@ def _within(world: World, steps: int, mixed: bool, forward: bool) -> tuple[Indic
     """How many pairs are exactly (or, `mixed`, at most) so many steps before each state, restarts included."""
     terminal, n_actions = world.mdp.terminal, world.n_actions
     lives = sparse.diags_array(np.repeat(~terminal, n_actions).astype(np.float64))
-    onward = _ones(lives @ world.rows)  # (S·A, S)
-    restart = _ones(sparse.csr_array(terminal[:, None]) @ sparse.csr_array((world.mdp.start > 0)[None, :]))
+    onward = _ones(lives @ world.ever)  # (S·A, S)
+    restart = _ones(sparse.csr_array(terminal[:, None]) @ sparse.csr_array(world.starts[None, :]))
     some = sparse.csr_array(sparse.kron(sparse.eye_array(world.n_states), np.ones((1, n_actions)))) @ onward
     chain = _ones(some + restart)
     reached, origin = onward, restart

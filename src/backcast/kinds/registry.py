@@ -106,8 +106,15 @@ class Kind:
                     " a fixed policy, backcast.worlds.from_mdp(mdp, policy)"
                 )
             raise InputError(f"agent: {agent.name!r} works in {only} worlds, this one is for {here}{hint}")
-        if agent.knows_the_truth and setup.world is None:
+        if not agent.knows_the_truth:
+            return
+        if setup.world is None:
             raise InputError(f"agent: {agent.name!r} plans with the true model, but this environment carries no table")
+        if setup.world.later is not None:
+            raise InputError(
+                f"agent: {agent.name!r} plans with the true model, but {setup.world.name} changes after"
+                f" {setup.world.later.step:,} steps, and what is true with it; use a model that is learned"
+            )
 
 
 KINDS: dict[str, Kind] = {}

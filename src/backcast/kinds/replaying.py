@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from backcast.agents import Agent
 
 _SAMPLES, _BUFFER, _BONUS, _EXPONENT = 5, 10_000, 1e-4, 0.6
+_FORGETS = 0.5  # of Dyna-Q+: docs/agents.md has what was measured
 
 
 @register(
     "dyna",
     plans=True,
-    settings=("sample",),
+    settings=("sample", "forget"),
     reference="Sutton, Integrated Architectures for Learning, Planning, and Reacting, ICML 1990",
 )
 def dyna(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
@@ -32,11 +33,11 @@ def dyna(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     "dyna-plus",
     only="control",
     plans=True,
-    settings=("sample", "bonus"),
+    settings=("sample", "bonus", "forget"),
     reference="Sutton and Barto, Reinforcement Learning: An Introduction, 2018, section 8.3",
 )
 def dyna_plus(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
-    """Dyna-Q+: Dyna-Q that imagines a bonus for what was not tried for long."""
+    """Dyna-Q+: Dyna-Q whose counts forget, and that imagines a bonus for what was not tried for long."""
     n_pairs = setup.n_states * setup.n_actions
     planner = DynaPlus(
         agent.get("sample", _SAMPLES),
@@ -46,7 +47,7 @@ def dyna_plus(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
         agent.get("bonus", _BONUS),
         setup.stream(),
     )
-    return _counts(setup, agent), planner
+    return _counts(setup, agent, _FORGETS), planner
 
 
 @register(
@@ -72,9 +73,10 @@ def prioritized_replay(setup: Setup, agent: "Agent") -> tuple[Any, ...]:
     return memory, _replay(setup, agent)
 
 
-def _counts(setup: Setup, agent: "Agent") -> Any:
-    """The one-step forward model by counts."""
-    return forward_model(setup, replace(agent, settings=(("model", "counts"),)))
+def _counts(setup: Setup, agent: "Agent", forgets: float = 0.0) -> Any:
+    """The one-step forward model by counts, which forget at the rate of the agent's `forget`, or by default this."""
+    settings = ("model", "counts"), ("forget", agent.get("forget", forgets))
+    return forward_model(setup, replace(agent, settings=settings))
 
 
 def _replay(setup: Setup, agent: "Agent") -> Replay:

@@ -17,6 +17,7 @@ from backcast.kinds import KINDS
 from backcast.studies.worldspec import WORLD_KINDS, Strict, WorldSpec, one_of
 
 SIDE, STATES, EDGES, EPISODES, STEPS = 50, 1_000, 50_000, 5_000, 1_000_000
+CHANGE = EPISODES * STEPS  # real steps, which a run has at most
 SEED = 9_999  # a study that holds this seed runs all before it, too
 CONNECTIONS = 1_000_000  # of states with pairs, where a model may connect any state with any pair
 CORRECTIONS = 100_000  # after one step, where predecessors of predecessors are corrected
@@ -34,6 +35,8 @@ TABLES = tuple(
 )
 WORLDS = {
     "maze": "Maze",
+    "blocking-maze": "Blocking maze, which changes",
+    "shortcut-maze": "Shortcut maze, which changes",
     "chain": "Leveled chain",
     "gymnasium": "Gymnasium table",
     "boyan": "Boyan's chain",
@@ -58,11 +61,13 @@ class LabWorld(WorldSpec):
         return self
 
     def _sizes(self) -> list[tuple[str, int | None, int]]:
-        lines = (self.text or "").splitlines()
+        step, later = self.later or (self.step, "")
+        mazes = [text.splitlines() for text in (self.text or "", later)]
         levels = self.levels or ()
         return [
-            ("the number of rows", len(lines), SIDE),
-            ("the number of columns", max(map(len, lines), default=0), SIDE),
+            ("the number of rows", max(map(len, mazes)), SIDE),
+            ("the number of columns", max((len(line) for lines in mazes for line in lines), default=0), SIDE),
+            ("the step at which it changes", step, CHANGE),
             ("the number of levels", len(levels), 20),
             ("the number of states", sum(levels), STATES),
             ("the number of transitions", sum(a * b for a, b in pairwise(levels)), EDGES),

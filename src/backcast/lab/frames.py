@@ -43,8 +43,9 @@ def encode(lockstep: Lockstep, state: dict[str, Any], known_episodes: int) -> by
 
 
 def _told(walker: Walker, q: Vector) -> dict[str, Any]:
-    error = walker.scene.error(q.max(axis=1))
+    error = walker.era.error(q.max(axis=1))
     return {
+        "era": walker.scene.era(walker.now.taken),
         "state": walker.now.place.s if walker.now.episode >= 0 else None,
         "steps": walker.now.place.steps,
         "over": walker.over and walker.now.episode >= 0,

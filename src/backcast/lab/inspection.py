@@ -10,13 +10,13 @@ from backcast.errors import InputError
 from backcast.interaction import EPSILON
 from backcast.lab.credit import looks_ahead, successors
 from backcast.lab.lockstep import Lockstep
-from backcast.lab.scene import Scene
 from backcast.lab.walker import Walker
 from backcast.models.both import BothModels
 from backcast.models.learned import LearnedBackward, learned
 from backcast.models.rows import predict
 from backcast.models.truth import extended_rows
 from backcast.models.two_way import TwoWayModel
+from backcast.worlds.world import World
 
 MOST = 40  # neighbours that are sent, the most probable ones
 
@@ -31,27 +31,29 @@ def answer(lockstep: Lockstep, s: int) -> dict[str, Any]:
         "state": s,
         "at": lockstep.at,
         "name": scene.name_of(s),
-        "value": _number(scene.truth[s]),
-        "successors": [{"action": a, "to": _true_successors(scene, s, a)} for a in range(scene.world.n_actions)],
-        "agents": [_beliefs(scene, walker, s) for walker in lockstep.walkers],
+        "agents": [_beliefs(walker, s) for walker in lockstep.walkers],
     }
 
 
-def _true_successors(scene: Scene, s: int, a: int) -> list[tuple[int, float]]:
+def _true_successors(world: World, s: int, a: int) -> list[tuple[int, float]]:
     """P(s' | s, a), the most probable first; nothing follows the end of an episode."""
-    if scene.world.mdp.terminal[s]:
+    if world.mdp.terminal[s]:
         return []
-    rows = scene.world.rows
-    places = slice(*rows.indptr[s * scene.world.n_actions + a :][:2])
+    rows = world.rows
+    places = slice(*rows.indptr[s * world.n_actions + a :][:2])
     return _sorted(zip(rows.indices[places].tolist(), rows.data[places].tolist(), strict=True))
 
 
-def _beliefs(scene: Scene, walker: Walker, s: int) -> dict[str, Any]:
-    model, n_states, n_actions = walker.now.parts.model, scene.world.n_states, scene.world.n_actions
-    ends, far = bool(scene.world.mdp.terminal[s]), walker.agent.looks_far
+def _beliefs(walker: Walker, s: int) -> dict[str, Any]:
+    """What an agent believes, and what is true in its world at this moment."""
+    model, world = walker.now.parts.model, walker.era.world
+    n_states, n_actions = world.n_states, world.n_actions
+    ends, far = bool(world.mdp.terminal[s]), walker.agent.looks_far
     led, left = believed_predecessors(model, s, n_states, n_actions)
-    truth, about = true_predecessors(scene, walker, s)
+    truth, about = true_predecessors(walker, s)
     return {
+        "exact": _number(walker.era.truth[s]),
+        "true_successors": [{"action": a, "to": _true_successors(world, s, a)} for a in range(n_actions)],
         "values": [_number(q) for q in walker.action_values[s]],
         "successors": [
             {"action": a, "to": [] if ends else successors(model, s, a, n_states)[:MOST]} for a in range(n_actions)
@@ -85,18 +87,18 @@ def believed_predecessors(
     return list(prediction)[:MOST], prediction.each_other
 
 
-def true_predecessors(scene: Scene, walker: Walker, s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
+def true_predecessors(walker: Walker, s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
     """(s̃, ã, P←(s̃, ã | s)) of what the agent's model is to learn, and under which policy; else why there are none.
 
     P←(s̃, ã | s) = d(s̃) π(ã | s̃) P(s | s̃, ã) / d(s), with the stationary distribution d of the recurrent chain. If the
     rows of the agent's model contain restarts, what is missing to 1 is theirs; otherwise they are left out here, too.
     """
-    world, agent = scene.world, walker.agent
+    world, agent = walker.era.world, walker.agent
     if agent.looks_far:
-        return _true_over_steps(scene, agent.span, s)
-    policy, about = _followed(scene, walker)
+        return _true_over_steps(world, agent.span, s)
+    policy, about = _followed(walker)
     try:
-        d = scene.visits if world.is_prediction else exact.stationary(world.mdp, policy)
+        d = walker.era.visits if world.is_prediction else exact.stationary(world.mdp, policy)
     except InputError as error:
         return None, str(error)
     if d[s] <= 0:
@@ -115,17 +117,17 @@ def _contains_restarts(model: Any) -> bool:
     return isinstance(asked, LearnedBackward) and asked.contains_restarts
 
 
-def _true_over_steps(scene: Scene, span: tuple[str, Any], s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
-    if not scene.world.is_prediction:
+def _true_over_steps(world: World, span: tuple[str, Any], s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
+    if not world.is_prediction:
         return None, "over several steps it is not computed in control, where policies change"
-    states, probability, _ = predict(extended_rows(scene.world, span, False), s)
+    states, probability, _ = predict(extended_rows(world, span, False), s)
     return _pairs(states, probability, 1), "over the steps that the model looks back"
 
 
-def _followed(scene: Scene, walker: Walker) -> tuple[Any, str]:
+def _followed(walker: Walker) -> tuple[Any, str]:
     """The policy that the agent's model is about, and what it is called."""
-    if scene.world.is_prediction:
-        return scene.world.policy, ""
+    if walker.era.world.is_prediction:
+        return walker.era.world.policy, ""
     if walker.agent.get("importance"):
         return _epsilon_greedy(walker, 0.0), "under the greedy policy of this moment"
     return _epsilon_greedy(walker, walker.rates[EPSILON]), "under the ε-greedy policy of this moment"

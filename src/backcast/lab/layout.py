@@ -47,7 +47,8 @@ def layout_of(world: World) -> dict[str, Any]:
 
 def _maze(world: World) -> dict[str, Any]:
     rows, columns = world.layout.shape
-    return {**_rows_and_columns(rows, columns), "kinds": "".join(world.layout.ravel()), "editable": True}
+    kinds = "".join(world.layout.ravel())
+    return {**_rows_and_columns(rows, columns), "kinds": kinds, "editable": world.later is None}
 
 
 def _lake(world: World) -> dict[str, Any]:

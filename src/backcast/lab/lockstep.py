@@ -44,7 +44,7 @@ class Curves:
     def add(self, walker: Walker) -> None:
         """The episode of an agent is over; None where its values exploded."""
         place, lost = walker.now.place, walker.lost
-        error = walker.scene.error(walker.action_values.max(axis=1))
+        error = walker.era.error(walker.action_values.max(axis=1))
         self.steps.append(None if lost else place.steps)
         self.reward.append(None if lost else place.gained)
         self.error.append(None if lost or not np.isfinite(error) else error)

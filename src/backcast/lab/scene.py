@@ -18,36 +18,16 @@ from backcast.runs import check_limit, setup_for
 from backcast.worlds.world import World
 
 
-class Scene:
-    """What both agents share.
+class Era:
+    """What is true while a world does not change: all the time, unless the world is one that changes.
 
     Attributes:
-        config: what was asked for.
-        world: as drawn for the seed.
-        agents: left and right.
-        limit: where episodes are cut off.
+        world: the world of this time.
         layout: where states are drawn.
     """
 
-    def __init__(self, config: LabConfig) -> None:
-        self.config = config
-        self.agents: tuple[Agent, Agent] = (_named("left", config.left.build), _named("right", config.right.build))
-        self.family = _named("world", config.world.build)  # of which the seed may draw one
-        self.world: World = self.family.draw(config.seed)
-        self.limit = check_limit(self.world, None)
-        for side, agent in zip(("left", "right"), self.agents, strict=True):
-            _refuse_large(side, agent, self.world)
-        self.layout = layout_of(self.world)
-
-    @property
-    def episodes(self) -> int:
-        """How many there are."""
-        return self.config.episodes
-
-    def parts_of(self, agent: Agent) -> Parts:
-        """An agent that has not begun."""
-        side = "left" if agent is self.agents[0] else "right"
-        return _named(side, partial(agent.build, setup_for(self.world, self.config.seed, self.limit)))
+    def __init__(self, world: World) -> None:
+        self.world, self.layout = world, layout_of(world)
 
     @cached_property
     def truth(self) -> Vector:
@@ -69,28 +49,73 @@ class Scene:
         """The root mean squared error of v(s), or max_a q(s, a), against the exact values."""
         return float(np.sqrt(np.mean((values[self.judged] - self.truth[self.judged]) ** 2)))
 
+    @property
+    def shown_truth(self) -> list[float | None]:
+        """The exact values for the page; None where no way leads."""
+        shown = self.world.mdp.reachable | self.judged
+        return [float(v) if known else None for v, known in zip(self.truth, shown, strict=True)]
+
+
+class Scene:
+    """What both agents share.
+
+    Attributes:
+        config: what was asked for.
+        world: as drawn for the seed.
+        agents: left and right.
+        limit: where episodes are cut off.
+        eras: what is true at the beginning and, in a world that changes, later.
+    """
+
+    def __init__(self, config: LabConfig) -> None:
+        self.config = config
+        self.agents: tuple[Agent, Agent] = (_named("left", config.left.build), _named("right", config.right.build))
+        self.family = _named("world", config.world.build)  # of which the seed may draw one
+        self.world: World = self.family.draw(config.seed)
+        self.limit = check_limit(self.world, None)
+        for side, agent in zip(("left", "right"), self.agents, strict=True):
+            _refuse_large(side, agent, self.world)
+        later = self.world.later
+        self.eras = tuple(Era(world) for world in (self.world, *(() if later is None else (later.world,))))
+
+    @property
+    def episodes(self) -> int:
+        """How many there are."""
+        return self.config.episodes
+
+    def parts_of(self, agent: Agent) -> Parts:
+        """An agent that has not begun."""
+        side = "left" if agent is self.agents[0] else "right"
+        return _named(side, partial(agent.build, setup_for(self.world, self.config.seed, self.limit)))
+
+    def era(self, taken: int) -> int:
+        """The number of the era in which a run is that has taken so many real steps."""
+        return 0 if self.world.at(taken) is self.world else 1
+
     @cached_property
     def value_range(self) -> tuple[float, float]:
         """The smallest and the largest exact value, 0 included: the ends of the colour scale."""
-        known = self.truth[self.judged]
+        known = np.concatenate([era.truth[era.judged] for era in self.eras])
         low, high = min(0.0, float(known.min())), max(0.0, float(known.max()))
         return (low, high) if high > low else (low, low + 1.0)
 
     def name_of(self, s: int) -> str:
         """What a state is called."""
-        return str(self.layout["names"][s])
+        return str(self.eras[0].layout["names"][s])
 
     def describe(self) -> dict[str, Any]:
         """All that the page must know about the scene."""
         given = self.config.given()
-        shown = self.world.mdp.reachable | self.judged
+        first, *later = self.eras
+        of_the_moment = " of the moment" if later else ""
         return {
             "is": "scene",
             "config": given,
             "name": self.world.name,
             "purpose": "prediction" if self.world.is_prediction else "control",
-            "layout": self.layout,
-            "truth": [float(v) if known else None for v, known in zip(self.truth, shown, strict=True)],
+            "layout": first.layout,
+            "truth": first.shown_truth,
+            "later": [{"kinds": era.layout["kinds"], "truth": era.shown_truth} for era in later],
             "range": self.value_range,
             "agents": [{"name": agent.name, "colour": colour(agent.name)} for agent in self.agents],
             "python": as_python(given),
@@ -98,7 +123,7 @@ class Scene:
             "metric": "rmsve_inner" if self.world.is_prediction else "steps",
             "error": "v(s) against the exact values, all states alike"
             if self.world.is_prediction
-            else "max q(s, a) against the optimal values, all reachable states alike",
+            else f"max q(s, a) against the optimal values{of_the_moment}, all reachable states alike",
         }
 
 

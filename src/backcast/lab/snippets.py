@@ -9,6 +9,7 @@ from typing import Any
 
 from backcast.agents import agent
 from backcast.studies.worldspec import WORLD_KINDS, WorldSpec
+from backcast.worlds.world import World
 
 _WIDTH = 100
 _FEWEST_SEEDS = 20
@@ -62,9 +63,17 @@ def as_toml(given: Mapping[str, Any]) -> str:
 def _arguments(world: WorldSpec, kind: bool = False) -> dict[str, Any]:
     """What a world is made of; the text of a maze as it was understood, a line for each row."""
     given = {name: value for name, value in world.identity.items() if kind or name != "kind"}
-    if world.text is not None:
-        given["text"] = _Block("\n".join("".join(row) for row in world.build().layout))
+    if world.kind == "maze":
+        built = world.build()
+        if world.text is not None:
+            given["text"] = _drawn(built)
+        if built.later is not None:
+            given["later"] = (built.later.step, _drawn(built.later.world))
     return given
+
+
+def _drawn(maze: World) -> "_Block":
+    return _Block("\n".join("".join(row) for row in maze.layout))
 
 
 class _Block(str):
@@ -115,12 +124,16 @@ def _call(function: str, first: list[str], named: Mapping[str, Any]) -> str:
 def _python(value: Any) -> str:
     if isinstance(value, str):
         return f'"""\n{value}\n"""' if isinstance(value, _Block) else _quoted(value)
-    return repr(tuple(value) if isinstance(value, list) else value)
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(_python, value))}{',' if len(value) == 1 else ''})"
+    return repr(value)
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, _Block):
         return f'"""\n{value}\n"""'
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
     return _quoted(value) if isinstance(value, str) else json.dumps(value)
 
 

@@ -16,7 +16,7 @@ from backcast.agents import Agent
 from backcast.arrays import Vector
 from backcast.interaction import ALPHA_PLAN, EPSILON, Step
 from backcast.lab.credit import Change, Credit, How, counted, credit_of
-from backcast.lab.scene import Scene
+from backcast.lab.scene import Era, Scene
 from backcast.loop import PLANNING, Parts, Place, exploded, finish, learn_from, plan_after, plan_first, walk
 from backcast.models import Rows
 from backcast.planners import BackwardPlanner, BothPlanners, ForwardPlanner, NoPlanner
@@ -38,6 +38,7 @@ class Position:
         agent_stream: random numbers of the agent.
         episode: its number, from 0; −1 before the first.
         place: where the episode stands.
+        before: real steps of the episodes before this one.
     """
 
     parts: Parts
@@ -45,6 +46,12 @@ class Position:
     agent_stream: Stream
     episode: int
     place: Place
+    before: int = 0
+
+    @property
+    def taken(self) -> int:
+        """Real steps so far."""
+        return self.before + self.place.steps
 
     @property
     def n_bytes(self) -> int:
@@ -57,9 +64,9 @@ class Walker:
 
     def __init__(self, scene: Scene, agent: Agent, stop: NDArray[np.uint8]) -> None:
         self.scene, self.agent, self.stop = scene, agent, stop
-        self.table, self.schedule = scene.world.steps_table, agent.rates(scene.episodes)
+        self.tables, self.schedule = scene.world.tables, agent.rates(scene.episodes)
         parts = scene.parts_of(agent)
-        largest = float(np.abs(scene.truth).max()) if scene.world.is_prediction else 0.0
+        largest = float(np.abs(scene.world.truth).max()) if scene.world.is_prediction else 0.0
         nowhere = Place(0, 0, 0.0, largest, True, False)
         self.now = Position(
             parts._replace(planner=witnessed(parts.planner, TRAIL)), *streams(scene.config.seed), -1, nowhere
@@ -74,6 +81,11 @@ class Walker:
     def lost(self) -> bool:
         """Whether its values exploded; it then stays where it is."""
         return self.now.place.lost
+
+    @property
+    def era(self) -> Era:
+        """What is true at this moment: where the next step is taken."""
+        return self.scene.eras[self.scene.era(self.now.taken)]
 
     @property
     def rates(self) -> Vector:
@@ -107,11 +119,13 @@ class Walker:
         """Draw a start and begin there; what the planner does before the first step is left to the caller."""
         now = self.now
         now.episode += 1
+        now.before = now.taken
         if self.lost:
             now.place = now.place._replace(steps=0)
             return
-        s = int(self.table.draw_start(uniform(now.world_stream)))
-        now.place = Place(s, 0, 0.0, now.place.largest, bool(self.table.terminal[s]), False)
+        table = self.tables.at(now.before)
+        s = int(table.draw_start(uniform(now.world_stream)))
+        now.place = Place(s, 0, 0.0, now.place.largest, bool(table.terminal[s]), False)
         now.parts.planner.seen[0] = 0
         now.parts.planner.note(s)
         if not now.place.ends:
@@ -124,8 +138,10 @@ class Walker:
             return
         now = self.now
         most = min(steps, self.scene.limit)
-        arguments = self.table, now.parts, self.rates, now.world_stream, now.agent_stream
-        now.place = Place(*walk(*arguments, now.place, most, self.stop))
+        while not self.over and now.place.steps < most and not self.stop[0]:  # twice if the world changes on the way
+            holds = self.tables.holds_until(now.taken, now.before + most) - now.before
+            arguments = self.tables.at(now.taken), now.parts, self.rates, now.world_stream, now.agent_stream
+            now.place = Place(*walk(*arguments, now.place, holds, self.stop))
         self._conclude()
 
     def tick(self, begins: bool) -> Credit:
@@ -170,7 +186,7 @@ class Walker:
 
     def _step(self) -> Step:
         """Act, and learn from what follows; planning is left to the caller."""
-        now, table = self.now, self.table
+        now, table = self.now, self.tables.at(self.now.taken)
         s, steps, gained, largest, _, _ = now.place
         a = int(act(now.parts.values, s, self.rates[EPSILON], now.agent_stream))
         outcome = table.draw_outcome(s, a, uniform(now.world_stream))

@@ -10,7 +10,7 @@ from backcast.arrays import Vector
 from backcast.compiling import kernel, part
 from backcast.interaction import Step
 from backcast.models.counts import CountRows
-from backcast.models.rows import connect
+from backcast.models.rows import connect, find
 from backcast.values import Values
 
 
@@ -25,18 +25,49 @@ class TwoWayModel(NamedTuple):
         rows: a row for each pair s·A + a over s'.
         led_here: a row for each s' over the pairs s·A + a; counts and means are those of the same entry in `rows`.
         n_actions: A.
+        forgets: by how much the counts of a pair are drawn back before each observation of it.
     """
 
     rows: CountRows
     led_here: CountRows
     n_actions: int
+    forgets: float
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Count the transition in both directions."""
         pair = step.s * self.n_actions + step.a
+        if self.forgets > 0.0:
+            _forget(self, pair)
         carried = 0.0 if step.ends else discount
         connect(self.rows, pair, step.s2, step.r, carried, 1.0, 1.0)
         connect(self.led_here, step.s2, pair, step.r, carried, 1.0, 1.0)
+
+
+@kernel
+def _forget(model: TwoWayModel, pair: int) -> None:
+    """Count all that followed a pair less, and write the new counts into the rows of those states.
+
+    What is expected of the pair stays the same, as all its counts shrink alike. Each successor costs a look through its
+    predecessors.
+    """
+    rows, led_here = model.rows, model.led_here
+    rows.forget(pair, model.forgets)
+    first = rows.offset[pair]
+    for k in range(first, first + rows.used[pair]):
+        s = rows.key[k]
+        led_here.weight[find(led_here, s, pair)] = rows.weight[k]
+        _add_up(led_here, s)
+
+
+@kernel
+def _add_up(rows: CountRows, row: int) -> None:
+    """Sum the counts of a row anew: to subtract what is forgotten would leave rounding errors where little is left."""
+    total = 0.0
+    for k in range(rows.offset[row], rows.offset[row] + rows.used[row]):
+        total += rows.weight[k]
+    rows.total[row] = total
+    if total > 0.0:
+        rows.share[row] = 1.0 / total
 
 
 @kernel

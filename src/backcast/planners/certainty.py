@@ -2,10 +2,11 @@
 
 from typing import NamedTuple
 
-from backcast.arrays import Indices, Vector
+from backcast.arrays import Vector
 from backcast.compiling import kernel, part
 from backcast.interaction import Step
 from backcast.models.two_way import TwoWayModel, expect
+from backcast.planners.dyna import Pairs, enlist
 from backcast.values import Values
 
 _TOLERANCE = 1e-9  # of the largest value
@@ -21,19 +22,14 @@ class CertaintyEquivalence(NamedTuple):
     random world, large step sizes disturb the solution meanwhile, and learn=False keeps it.
 
     Attributes:
-        tried: (S·A,) the pairs in the order of their first trial.
-        known: (1,) how many there are.
+        tried: the pairs in the order of their first trial.
     """
 
-    tried: Indices
-    known: Indices
+    tried: Pairs
 
     def plan(self, model: TwoWayModel, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Remember a pair that was tried for the first time; nothing is planned during an episode."""
-        pair = step.s * values.n_actions + step.a
-        if model.rows.total[pair] == 1.0:
-            self.tried[self.known[0]] = pair
-            self.known[0] += 1
+        enlist(self.tried, step.s * values.n_actions + step.a)
         return 0
 
     def finish(self, model: TwoWayModel, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
@@ -41,17 +37,17 @@ class CertaintyEquivalence(NamedTuple):
         for sweeps in range(1, _SWEEPS + 1):
             change, largest = _sweep(self, model, values, sweeps & 1 == 1)
             if change <= _TOLERANCE * largest:
-                return sweeps * self.known[0]
-        return _SWEEPS * self.known[0]
+                return sweeps * self.tried.length[0]
+        return _SWEEPS * self.tried.length[0]
 
 
 @kernel
 def _sweep(planner: CertaintyEquivalence, model: TwoWayModel, values: Values, backward: bool) -> tuple[float, float]:
     """For all pairs tried: q(s, a) ← what is expected of it; the largest change and the largest |q(s, a)|."""
     change, largest = 0.0, 0.0
-    last = planner.known[0] - 1
+    last = planner.tried.length[0] - 1
     for k in range(last + 1):
-        pair = planner.tried[last - k if backward else k]
+        pair = planner.tried.pairs[last - k if backward else k]
         s, a = pair // values.n_actions, pair % values.n_actions
         new = expect(model, values, pair)
         change = max(change, abs(new - values.get(s, a)))

@@ -7,7 +7,17 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from backcast.errors import nearest
-from backcast.worlds import World, boyan, chain, from_gymnasium, maze, noisy_tv, random_walk
+from backcast.worlds import (
+    World,
+    blocking_maze,
+    boyan,
+    chain,
+    from_gymnasium,
+    maze,
+    noisy_tv,
+    random_walk,
+    shortcut_maze,
+)
 
 Rate = float | tuple[float, ...]
 
@@ -73,7 +83,9 @@ WORLD_KINDS = {
     "boyan": WorldKind(boyan, ("n",), "prediction"),
     "random-walk": WorldKind(random_walk, ("n", "jump"), "prediction"),
     "noisy-tv": WorldKind(noisy_tv, ("signals", "channels", "structure", "seed"), "prediction"),
-    "maze": WorldKind(maze, ("text", "slip", "reward_probability", "max_steps"), "control"),
+    "maze": WorldKind(maze, ("text", "slip", "reward_probability", "max_steps", "later"), "control"),
+    "blocking-maze": WorldKind(blocking_maze, ("step", "slip", "max_steps"), "control"),
+    "shortcut-maze": WorldKind(shortcut_maze, ("step", "slip", "max_steps"), "control"),
     "gymnasium": WorldKind(_from_gymnasium, ("id", "max_steps"), None),
 }
 
@@ -93,6 +105,8 @@ class WorldSpec(Strict):
     text: str | None = None
     slip: float | None = None
     reward_probability: float | None = None
+    later: tuple[int, str] | None = None
+    step: int | None = None
     id: str | None = None
     discount: float | None = None
     max_steps: int | None = None

@@ -1,16 +1,19 @@
 """Worlds to learn in: random chains, walks, a noisy TV, text mazes, Gymnasium tables, any finite MDP."""
 
 from backcast.worlds.chain import chain
-from backcast.worlds.maze import PAPER_MAZE, maze
+from backcast.worlds.maze import BLOCKING_MAZE, PAPER_MAZE, SHORTCUT_MAZE, blocking_maze, maze, shortcut_maze
 from backcast.worlds.tables import from_gymnasium, from_mdp
 from backcast.worlds.television import noisy_tv, signal_groups
 from backcast.worlds.walks import boyan, random_walk
 from backcast.worlds.world import Outcomes, World
 
 __all__ = [
+    "BLOCKING_MAZE",
     "PAPER_MAZE",
+    "SHORTCUT_MAZE",
     "Outcomes",
     "World",
+    "blocking_maze",
     "boyan",
     "chain",
     "from_gymnasium",
@@ -18,5 +21,6 @@ __all__ = [
     "maze",
     "noisy_tv",
     "random_walk",
+    "shortcut_maze",
     "signal_groups",
 ]

@@ -22,7 +22,8 @@ class TableEnv(gymnasium.Env[int, int]):
     """A finite world, stepped by the same random numbers as in `backcast.run`.
 
     ## Description
-    Any `backcast.worlds.World` as an environment. With `reset(seed=k)` it draws what a run with seed k draws.
+    Any `backcast.worlds.World` as an environment. With `reset(seed=k)` it draws what a run with seed k draws. A world
+    that changes does so when so many steps have been taken since the last `reset` with a seed, all episodes together.
 
     ## Action space
     `Discrete(A)`; `Discrete(1)` in a prediction world, where there is nothing to choose.
@@ -57,13 +58,19 @@ class TableEnv(gymnasium.Env[int, int]):
         self.observation_space = Discrete(self.world.n_states)
         self.action_space = Discrete(self.world.n_actions)
         self._state, self._steps, self._action = -1, 0, -1
+        self._taken = 0
+
+    @property
+    def current(self) -> World:
+        """The world that holds now."""
+        return self.world.at(self._taken)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         """Begin an episode; a seed also decides which world is drawn, if every seed draws its own."""
         super().reset(seed=seed)
         if seed is not None:
-            self.world = self.family.draw(seed)
-        self._state = int(self.world.steps_table.draw_start(self.np_random.random()))
+            self.world, self._taken = self.family.draw(seed), 0
+        self._state = int(self.current.steps_table.draw_start(self.np_random.random()))
         self._steps, self._action = 0, -1
         return self._state, {}
 
@@ -73,10 +80,11 @@ class TableEnv(gymnasium.Env[int, int]):
             raise InputError("step: call reset() before the first step")
         if not self.action_space.contains(action):
             raise InputError(f"action: {action!r} given, expected 0 to {self.action_space.n - 1}")
-        table = self.world.steps_table
+        table = self.current.steps_table
         outcome = table.draw_outcome(self._state, int(action), self.np_random.random())
         self._state, self._action = int(table.next_state[outcome]), int(action)
         self._steps += 1
+        self._taken += 1
         terminated = bool(table.terminal[self._state])
         truncated = not terminated and self.max_steps is not None and self._steps >= self.max_steps
         return self._state, float(table.reward[outcome]), terminated, truncated, {}
@@ -179,7 +187,7 @@ class MazeEnv(TableEnv):
     Terminated at a goal; truncated after `max_steps` steps (the paper's maze: 400).
 
     ## Arguments
-    `text`, `slip`, `reward_probability`, `discount`, `max_steps`, `render_mode`.
+    `text`, `slip`, `reward_probability`, `discount`, `max_steps`, `render_mode`, `later` (a maze that changes).
 
     ## Version history
     v0: first.
@@ -193,16 +201,17 @@ class MazeEnv(TableEnv):
         discount: float = 0.99,
         max_steps: int | None = None,
         render_mode: str | None = None,
+        later: tuple[int, str] | None = None,
     ) -> None:
-        super().__init__(maze(text, slip, reward_probability, discount, max_steps), None, render_mode)
+        super().__init__(maze(text, slip, reward_probability, discount, max_steps, later), None, render_mode)
 
     def _text(self) -> str:
-        cells = self.world.layout.copy()
+        cells = self.current.layout.copy()
         cells.flat[self._state] = _ARROWS[self._action] if self._action >= 0 else "@"
         return "\n".join("".join(row) for row in cells) + "\n"
 
     def _picture(self) -> NDArray[np.uint8]:
-        cells = self.world.layout
+        cells = self.current.layout
         picture = np.empty((*cells.shape, 3), dtype=np.uint8)
         for letter, colour in ((".", _FLOOR), ("X", _WALL), ("S", _START), ("G", _GOAL)):
             picture[cells == letter] = colour

@@ -1,6 +1,8 @@
 """Text mazes: the control worlds of the paper's studies, and any other drawn with characters."""
 
 import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -8,7 +10,7 @@ from scipy import sparse
 from backcast.arrays import Indices, Mask, as_fraction, as_whole
 from backcast.errors import InputError
 from backcast.graph import breadth_first
-from backcast.worlds.world import Outcomes, World
+from backcast.worlds.world import Change, Outcomes, World
 
 PAPER_MAZE = """\
 ......XG
@@ -18,6 +20,35 @@ S.X...X.
 ....X...
 ........
 """
+BLOCKING_MAZE = (
+    """\
+........G
+.........
+.........
+XXXXXXXX.
+.........
+...S.....
+""",
+    """\
+........G
+.........
+.........
+.XXXXXXXX
+.........
+...S.....
+""",
+)
+SHORTCUT_MAZE = (
+    BLOCKING_MAZE[1],
+    """\
+........G
+.........
+.........
+.XXXXXXX.
+.........
+...S.....
+""",
+)
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left
 _LEGEND = "'.' floor, 'X' or '#' wall, 'S' start, 'G' goal"
 
@@ -28,6 +59,7 @@ def maze(
     reward_probability: float = 1.0,
     discount: float = 0.99,
     max_steps: int | None = None,
+    later: tuple[int, str] | None = None,
 ) -> World:
     """A grid of cells with walls; entering a goal earns 1 and ends the episode.
 
@@ -42,17 +74,64 @@ def maze(
         discount: γ.
         max_steps: where episodes are truncated; by default after 400 steps in the paper's maze and after a hundred per
             cell in others, so that an agent that goes in circles comes to an end.
+        later: (step, text) for a maze that changes: the first `step` real steps of a run, all its episodes together,
+            happen in the first maze, the others in this one. Both have the same size and the same goals; walls and
+            starts may differ. An agent that stands where a wall appears can leave it, and not come back. `world.mdp` is
+            that of the beginning, `world.later.world.mdp` the other; agents with a true model are refused.
     """
     slip = as_fraction("slip", slip, "a probability")
     reward_probability = as_fraction("reward_probability", reward_probability, "a probability")
-    cells = _read(PAPER_MAZE if text is None else text)
-    following, start, goal = _moves(cells), (cells == "S").ravel(), (cells == "G").ravel()
-    _refuse_unreachable(cells, following, start, goal)
-    outcomes = _outcomes(following, goal, slip, reward_probability)
-    mdp = outcomes.mdp(cells.size, len(MOVES), discount, start / start.sum(), goal)
+    cells = _read("text", PAPER_MAZE if text is None else text)
     patience = 400 if text is None else 100 * cells.size
     limit = patience if max_steps is None else as_whole("max_steps", max_steps, 1)
-    return World(_name(text, slip, reward_probability), mdp, outcomes, max_steps=limit, layout=cells)
+    name = _name(text, slip, reward_probability)
+
+    def world_of(field: str, cells: np.ndarray, shut: Mask, name: str, change: Change | None) -> World:
+        following, start, goal = _moves(cells, shut), (cells == "S").ravel(), (cells == "G").ravel()
+        _refuse_unreachable(field, cells, following, start, goal)
+        outcomes = _outcomes(following, goal, slip, reward_probability)
+        mdp = outcomes.mdp(cells.size, len(MOVES), discount, start / start.sum(), goal)
+        return World(name, mdp, outcomes, max_steps=limit, layout=cells, later=change)
+
+    wall = (cells == "X").ravel()
+    if later is None:
+        return world_of("text", cells, wall, name, None)
+    step, cells_later = _read_later(later, cells)
+    after = world_of("later", cells_later, wall & (cells_later == "X").ravel(), f"{name}-later", None)
+    return world_of("text", cells, wall, f"{name}-changes-{step}", Change(step, after))
+
+
+def blocking_maze(step: int = 1000, slip: float = 0.0, discount: float = 0.95, max_steps: int | None = None) -> World:
+    """Sutton and Barto's blocking maze (example 8.2): the gap on the right closes, one on the left opens.
+
+    Args:
+        step: how many real steps the short way is open for.
+        slip: as of `maze`.
+        discount: γ.
+        max_steps: as of `maze`.
+    """
+    return _changing("blocking-maze", BLOCKING_MAZE, step, slip, discount, max_steps)
+
+
+def shortcut_maze(step: int = 3000, slip: float = 0.0, discount: float = 0.95, max_steps: int | None = None) -> World:
+    """Sutton and Barto's shortcut maze (example 8.3): beside the gap on the left, a shorter way opens on the right.
+
+    Args:
+        step: how many real steps it is before the shortcut opens.
+        slip: as of `maze`.
+        discount: γ.
+        max_steps: as of `maze`.
+    """
+    return _changing("shortcut-maze", SHORTCUT_MAZE, step, slip, discount, max_steps)
+
+
+def _changing(
+    name: str, texts: tuple[str, str], step: int, slip: float, discount: float, max_steps: int | None
+) -> World:
+    before, after = texts
+    step = as_whole("step", step, 1)
+    world = maze(before, slip, discount=discount, max_steps=max_steps, later=(step, after))
+    return replace(world, name=world.name.replace("custom-maze", name))
 
 
 def _name(text: str | None, slip: float, reward_probability: float) -> str:
@@ -61,20 +140,39 @@ def _name(text: str | None, slip: float, reward_probability: float) -> str:
     return name + (f"-reward-{reward_probability:g}" if reward_probability < 1 else "")
 
 
-def _read(text: str) -> np.ndarray:
+def _read_later(given: tuple[int, str], cells: np.ndarray) -> tuple[int, np.ndarray]:
+    """The step of a change and the characters of the maze from then on, which must fit those before."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
+        raise InputError(f"later: {given!r} given, expected (step, text), such as (1000, 'S.G')")
+    step, after = as_whole("later", given[0], 1), _read("later", given[1])
+    if after.shape != cells.shape:
+        raise InputError(
+            f"later: a maze of {after.shape[0]} × {after.shape[1]} cells given, expected {cells.shape[0]} ×"
+            f" {cells.shape[1]} (rows × columns) as in text"
+        )
+    moved = np.flatnonzero((after == "G").ravel() != (cells == "G").ravel())
+    if moved.size:
+        raise InputError(
+            f"later: {_place(cells, moved[0])} is a goal in one of the mazes only; goals stay where they are, walls and"
+            " starts may change"
+        )
+    return step, after
+
+
+def _read(field: str, text: str) -> np.ndarray:
     """The characters (rows, columns) of a maze; errors name line and column."""
     if not isinstance(text, str):
-        raise InputError(f"text: {type(text).__name__} given, expected the maze as text, drawn with {_LEGEND}")
+        raise InputError(f"{field}: {type(text).__name__} given, expected the maze as text, drawn with {_LEGEND}")
     lines = textwrap.dedent(text).strip("\n").rstrip().splitlines()
     if not lines:
-        raise InputError(f"text: it is empty; draw a maze with {_LEGEND}")
+        raise InputError(f"{field}: it is empty; draw a maze with {_LEGEND}")
     for number, line in enumerate(lines, start=1):
         for column, character in enumerate(line, start=1):
             if character not in ".X#SG ":
-                raise InputError(f"text: line {number}, column {column} is {character!r}; allowed are {_LEGEND}")
+                raise InputError(f"{field}: line {number}, column {column} is {character!r}; allowed are {_LEGEND}")
         if len(line) != len(lines[0]):
             raise InputError(
-                f"text: line {number} ends after column {len(line)}, line 1 after column {len(lines[0])};"
+                f"{field}: line {number} ends after column {len(line)}, line 1 after column {len(lines[0])};"
                 " all lines must have the same length"
             )
     cells = np.array([list(line) for line in lines])
@@ -83,32 +181,33 @@ def _read(text: str) -> np.ndarray:
     for letter, thing in (("S", "start"), ("G", "goal")):
         if not (cells == letter).any():
             raise InputError(
-                f"text: no {thing} ({letter!r}) between line 1, column 1 and line {len(lines)}, column {len(lines[0])}"
+                f"{field}: no {thing} ({letter!r}) between line 1, column 1 and line {len(lines)}, column"
+                f" {len(lines[0])}"
             )
     return cells
 
 
-def _moves(cells: np.ndarray) -> Indices:
-    """The cell reached from each cell by each action if nothing slips, (S, 4)."""
+def _moves(cells: np.ndarray, shut: Mask) -> Indices:
+    """The cell reached from each cell by each action if nothing slips, (S, 4); no move leaves a cell that is shut."""
     height, width = cells.shape
     row, column = np.divmod(np.arange(cells.size), width)
     wall = (cells == "X").ravel()
     following = np.empty((cells.size, len(MOVES)), dtype=np.int64)
     for action, (down, right) in enumerate(MOVES):
         target = np.clip(row + down, 0, height - 1) * width + np.clip(column + right, 0, width - 1)
-        following[:, action] = np.where(wall[target] | wall, np.arange(cells.size), target)
+        following[:, action] = np.where(wall[target] | shut, np.arange(cells.size), target)
     return following
 
 
-def _refuse_unreachable(cells: np.ndarray, following: Indices, start: Mask, goal: Mask) -> None:
+def _refuse_unreachable(field: str, cells: np.ndarray, following: Indices, start: Mask, goal: Mask) -> None:
     n = cells.size
     ways = sparse.csr_array((np.ones(4 * n), following.ravel(), np.arange(0, 4 * n + 1, 4)), shape=(n, n))
     lost_goals = np.setdiff1d(np.flatnonzero(goal), breadth_first(ways, start))
     if lost_goals.size:
-        raise InputError(f"text: the goal at {_place(cells, lost_goals[0])} cannot be reached from any start")
+        raise InputError(f"{field}: the goal at {_place(cells, lost_goals[0])} cannot be reached from any start")
     lost_starts = np.setdiff1d(np.flatnonzero(start), breadth_first(ways.T.tocsr(), goal))
     if lost_starts.size:
-        raise InputError(f"text: no goal can be reached from the start at {_place(cells, lost_starts[0])}")
+        raise InputError(f"{field}: no goal can be reached from the start at {_place(cells, lost_starts[0])}")
 
 
 def _place(cells: np.ndarray, cell: int) -> str:

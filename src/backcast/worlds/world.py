@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -43,16 +43,26 @@ class Outcomes:
         return FiniteMDP(transition, reward, discount, start, terminal)
 
 
+class Change(NamedTuple):
+    """What a world becomes: after the first `step` real steps of a run, all episodes together, it is `world`."""
+
+    step: int
+    world: "World"
+
+
 @dataclass(frozen=True, eq=False)
 class World:
     """A world that `backcast.run` can walk through.
 
     Attributes:
         name: as in exported tables.
-        mdp: the finite MDP. A chain made with seed=None has none: every seed of a run draws its own.
+        mdp: the finite MDP; of a world that changes, that of the beginning. A chain made with seed=None has none: every
+            seed of a run draws its own.
         policy: the policy that is evaluated, (S, A), in a prediction world of several actions; else None.
         max_steps: where episodes are truncated unless a run says otherwise; None for never.
         layout: the levels of a chain, or the characters of a maze.
+        later: what it becomes in the course of a run, with the same states, actions, discount and terminal states; None
+            for a world that does not change.
     """
 
     name: str
@@ -62,6 +72,7 @@ class World:
     max_steps: int | None = None
     layout: Any = field(default=None, repr=False)
     redraw: Callable[[int], "World"] | None = field(default=None, repr=False)
+    later: Change | None = field(default=None, repr=False)
 
     @property
     def mdp(self) -> FiniteMDP:
@@ -73,6 +84,10 @@ class World:
     def draw(self, seed: int) -> "World":
         """The world that a run with this seed lives in: this one, unless every seed draws its own."""
         return self if self.redraw is None else self.redraw(seed)
+
+    def at(self, taken: int) -> "World":
+        """The world that holds when a run has taken so many real steps."""
+        return self if self.later is None or taken < self.later.step else self.later.world
 
     @property
     def n_states(self) -> int:
@@ -101,7 +116,7 @@ class World:
 
     @cached_property
     def steps_table(self) -> Any:
-        """The world as a compiled loop walks it, a `backcast.loop.Table`."""
+        """The world as a compiled loop walks it, a `backcast.loop.Table`; of a world that changes, at the beginning."""
         from backcast.loop import Table
         from backcast.randomness import cumulative_in_rows
 
@@ -122,20 +137,39 @@ class World:
         )
 
     @cached_property
+    def tables(self) -> Any:
+        """The world as a compiled loop walks it in the course of a run, `backcast.loop.Tables`."""
+        from backcast.loop import FOREVER, Tables
+
+        step, later = (FOREVER, self) if self.later is None else self.later
+        return Tables(self.steps_table, later.steps_table, min(step, FOREVER))
+
+    @cached_property
     def rows(self) -> Any:
         """P(s' | s, a) as csr (S·A, S), a row for each choice an agent has; the chain of the policy in prediction."""
         return self.mdp.table if self.policy is None else mix(as_policy(self.mdp, self.policy), self.mdp.table)
 
     @cached_property
+    def ever(self) -> Any:
+        """What can follow each row s·A + a at any time of a run: the nonzeros of a csr (S·A, S)."""
+        return self.rows if self.later is None else self.rows + self.later.world.ever
+
+    @cached_property
+    def starts(self) -> Mask:
+        """(S,) whether an episode may begin there at any time of a run."""
+        now = self.mdp.start > 0
+        return now if self.later is None else now | self.later.world.starts
+
+    @cached_property
     def fan_out(self) -> Indices:
         """How many states can follow each row s·A + a, (S·A,): the size of a forward row."""
-        return np.diff(self.rows.indptr).astype(np.int64)
+        return np.diff(self.ever.indptr).astype(np.int64)
 
     @cached_property
     def fan_in(self) -> Indices:
         """How many rows s·A + a can lead to each state, (S,): the size of a backward row."""
         lives = np.repeat(~self.mdp.terminal, self.n_actions)
-        return np.bincount(self.rows.indices[np.repeat(lives, self.fan_out)], minlength=self.n_states).astype(np.int64)
+        return np.bincount(self.ever.indices[np.repeat(lives, self.fan_out)], minlength=self.n_states).astype(np.int64)
 
 
 def outcomes_of(mdp: FiniteMDP) -> Outcomes:

@@ -70,14 +70,21 @@ function decoded(name, text) {
   }
 }
 
-/** A maze is written with one slash between its rows, a list with commas. */
+const drawn = (maze) => maze.trimEnd().replaceAll("#", "X").replaceAll(" ", ".").replaceAll("\n", "/");
+
+/** A maze is written with one slash between its rows, a list with commas; a change is a step and a maze. */
 function written(name, value) {
-  if (name === "text") return value.trimEnd().replaceAll("#", "X").replaceAll(" ", ".").replaceAll("\n", "/");
+  if (name === "text") return drawn(value);
+  if (name === "later") return `${value[0]},${drawn(value[1])}`;
   return Array.isArray(value) ? value.join(",") : value;
 }
 
 function read(name, text) {
   if (name === "text") return text.replaceAll("/", "\n");
+  if (name === "later") {
+    const [step, ...maze] = text.split(",");
+    return [Number(step), maze.join(",").replaceAll("/", "\n")];
+  }
   if (name === "levels" || /^[^,]+(,[^,]+)+$/.test(text)) return text.split(",").map(Number);
   if (text === "true" || text === "false") return text === "true";
   return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;

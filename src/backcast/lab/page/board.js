@@ -4,7 +4,7 @@
 import { onThemeChange, palette, readableOn } from "./colour.js";
 import { drawAgent, drawCredit, drawHighlight, drawHub, drawLearned, drawWay, hubOf } from "./credit.js";
 import { drawGround } from "./graph.js";
-import { Fit, drawEditing, drawPlaces, outline, shading } from "./grid.js";
+import { Fit, drawEditing, drawPlaces, outline, sceneIn, shading } from "./grid.js";
 
 const TALLEST = 0.7; // of the window
 const LEAST_HEIGHT = 160; // pixels: room for arrows above a row of nodes
@@ -20,7 +20,9 @@ export class Board {
   #canvas;
   #context;
   #tell;
-  #scene = null;
+  #whole = null; // the scene as it was opened
+  #era = 0;
+  #scene = null; // the scene in this era
   #frame = null;
   #view = "values";
   #scale = [0, 1];
@@ -50,7 +52,8 @@ export class Board {
   }
 
   setScene(scene) {
-    this.#scene = scene;
+    this.#whole = this.#scene = scene;
+    this.#era = 0;
     this.#frame = this.#highlight = this.#focused = null;
     this.#resize();
   }
@@ -60,7 +63,15 @@ export class Board {
     this.#calm = now - this.#arrived > CALM && !matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.#arrived = now;
     this.#frame = { agent, values, greedy, moment };
+    if (agent.era !== this.#era) this.#enter(agent.era);
     this.draw();
+  }
+
+  /** The world has changed, or one has gone back to before it did. */
+  #enter(era) {
+    this.#era = era;
+    this.#scene = sceneIn(this.#whole, era);
+    this.#resize();
   }
 
   setView(view) {

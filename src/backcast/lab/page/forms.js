@@ -5,7 +5,7 @@ import { labelled } from "./fields.js";
 
 const COMMON = {
   agent: ["frame", "alpha", "epsilon"],
-  world: ["id", "levels", "n", "slip", "reward_probability", "run.seed"],
+  world: ["id", "levels", "n", "step", "slip", "reward_probability", "run.seed"],
 };
 const COUNTERPARTS = { q: "td", td: "q", "q-lambda": "td-lambda", "td-lambda": "q-lambda", "dyna-plus": "dyna" };
 const NAMES = {
@@ -27,10 +27,12 @@ const NAMES = {
   max_steps: "steps at most",
   reward_probability: "reward probability",
   levels: "states of each level",
+  step: "changes after",
   "run.seed": "seed",
   "run.episodes": "episodes",
   "world.seed": "chain’s seed",
 };
+const DRAWN = ["text", "later"]; // mazes: no fields
 const NARROW = matchMedia("(max-width: 43.99rem)"); // as in style.css
 const FRAMES = { previous: "s, the previous", current: "s′, the current" };
 const FRACTION = { type: "number", least: 0, most: 1 };
@@ -40,6 +42,7 @@ const OF_WORLDS = {
   slip: { ...FRACTION, help: "probability with which the move is a random one" },
   reward_probability: { ...FRACTION, help: "otherwise the goal earns nothing" },
   discount: { ...FRACTION, help: "how much later reward counts" },
+  step: { ...WHOLE, least: 1, help: "real steps of the run, all episodes together" },
   structure: { ...FRACTION, help: "how much of the signals can be predicted" },
   "world.seed": { ...WHOLE, help: "which chain is drawn" },
   "run.seed": { ...WHOLE, help: "which chances both agents meet" },
@@ -97,7 +100,7 @@ export class Forms {
     const world = hello.worlds.find(({ kind }) => kind === config.world.kind);
     const kinds = hello.worlds.map(({ kind, label }) => [kind, typeset(label)]);
     const title = this.#title("world", kinds, world.kind, "World");
-    const keys = [...world.keys.filter((key) => key !== "text"), "discount", "run.seed", "run.episodes"];
+    const keys = [...world.keys.filter((key) => !DRAWN.includes(key)), "discount", "run.seed", "run.episodes"];
     const fields = [...new Set(keys)].map((key) => {
       const name = key === "seed" ? "world.seed" : key;
       const choices = world.choices?.[key];

@@ -79,10 +79,19 @@ export function shortNumber(value) {
   return value.toFixed(digits).replace("-", "−");
 }
 
+/** The scene as an agent finds it: a world that has changed has other walls and other exact values. */
+export function sceneIn(scene, era) {
+  if (!era) return scene;
+  const { kinds, truth } = scene.later[era - 1];
+  return { ...scene, truth, layout: { ...scene.layout, kinds } };
+}
+
 /** A scale that reaches as far as the values of states on the way, but no further than the exact ones three times. */
-export function widened([low, high], { range, truth, layout }, boards) {
+export function widened([low, high], scene, boards) {
+  const { range } = scene;
   const room = range[1] - range[0] || 1;
-  for (const values of boards) {
+  for (const { values, era } of boards) {
+    const { truth, layout } = sceneIn(scene, era);
     values.forEach((value, state) => {
       if (truth[state] === null || "XGT".includes(layout.kinds[state]) || !Number.isFinite(value)) return;
       [low, high] = [Math.min(low, value), Math.max(high, value)];

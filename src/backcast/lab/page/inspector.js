@@ -88,7 +88,9 @@ export class Inspector {
     });
     const exact = make("tr", { class: "exact" });
     exact.append(make("th", { scope: "row" }, choices > 1 ? "exact, of the best" : "exact"));
-    exact.append(make("td", { colspan: 2 }, brief(answer.value)));
+    const truths = answer.agents.map((agent) => agent.exact);
+    if (truths[0] === truths[1]) exact.append(make("td", { colspan: 2 }, brief(truths[0])));
+    else exact.append(...truths.map((value) => make("td", {}, brief(value)))); // one is in a world that has changed
     const head = make("tr", {}, make("td", {}), ...agents.map(({ label }, side) => heading(label, side)));
     const caption = make("caption", {}, choices > 1 ? "Values of the actions" : "Value");
     return make("table", { class: "values" }, caption, make("thead", {}, head), make("tbody", {}, ...rows, exact));
@@ -124,16 +126,26 @@ export class Inspector {
     return table("What leads here", columns, body, rows.length - shown.length);
   }
 
-  /** Grouped by action, where there are several. */
+  /** One table, or one for each agent where only one of them is in a world that has changed. */
   #successors(answer) {
-    if (answer.successors.every(({ to }) => !to.length)) {
+    const truths = answer.agents.map((agent) => agent.true_successors);
+    const agree = JSON.stringify(truths[0]) === JSON.stringify(truths[1]);
+    const groups = agree ? [[0, 1]] : [[0], [1]];
+    return make("div", {}, ...groups.map((sides) => this.#follow(answer, sides, truths[sides[0]])));
+  }
+
+  /** Grouped by action, where there are several. */
+  #follow(answer, sides, truth) {
+    if (truth.every(({ to }) => !to.length)) {
       return table("What follows", [], [], 0, { nothing: "Nothing: the episode ends here." });
     }
     const flat = (all) => all.flatMap(({ action, to }) => to.map(([state, chance]) => [state, action, chance]));
-    const columns = answer.agents.flatMap(({ successors }, side) =>
-      successors ? [{ heading: heading(this.scene.agents[side].label, side), entries: flat(successors), side }] : [],
-    );
-    columns.push({ heading: heading("true", null), entries: flat(answer.successors), side: null });
+    const columns = sides.flatMap((side) => {
+      const { successors } = answer.agents[side];
+      const named = heading(this.scene.agents[side].label, side);
+      return successors ? [{ heading: named, entries: flat(successors), side }] : [];
+    });
+    columns.push({ heading: heading("true", null), entries: flat(truth), side: null });
     const { actions } = this.scene.layout;
     const every = merged(columns);
     const groups = actions.map((_, action) => every.filter((row) => row.action === action));

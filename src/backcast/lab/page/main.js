@@ -156,7 +156,7 @@ function showFrame({ header, values, greedy }) {
   page.frame = header;
   page.values = values;
   showBusy(null);
-  setScale(widened(page.scale, page.scene, values));
+  setScale(widened(page.scale, page.scene, header.agents.map(({ era }, side) => ({ era, values: values[side] }))));
   boards.forEach((board, side) => board.setFrame(header.agents[side], values[side], greedy[side], header));
   requestAnimationFrame(() => {
     framesDrawn += 1;
