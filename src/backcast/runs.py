@@ -93,7 +93,7 @@ class Runs:
         what = (
             f"mean RMSVE {self.rmsve.mean():.3f}"
             if self.rmsve is not None
-            else f"mean steps per episode {self.steps.mean():.1f}"
+            else f"mean steps per episode {self.steps.mean():.1f}, mean reward {self.reward.mean():.3g}"
         )
         lost = self.diverged > 0
         if lost.any():

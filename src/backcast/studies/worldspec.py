@@ -132,6 +132,11 @@ class WorldSpec(Strict):
         return WORLD_KINDS[self.kind].purpose or ("prediction" if self.build().is_prediction else "control")
 
     @functools.cached_property
+    def judged_by(self) -> str:
+        """The metric by which agents are compared there, as the world says (`World.judged_by`)."""
+        return "rmsve" if self.purpose == "prediction" else self.build().judged_by
+
+    @functools.cached_property
     def identity(self) -> dict[str, Any]:
         """What determines the world itself."""
         return self.model_dump(exclude={"episodes", "updates", "settings"}, exclude_none=True)
