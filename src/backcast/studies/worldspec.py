@@ -52,9 +52,7 @@ class Settings(Strict):
 
 
 def _from_gymnasium(id: str, max_steps: int | None = None, **given: Any) -> World:
-    import gymnasium
-
-    return from_gymnasium(gymnasium.make(id, max_episode_steps=max_steps), **given)
+    return from_gymnasium(id, max_episode_steps=max_steps, **given)
 
 
 class WorldKind(NamedTuple):
