@@ -4,13 +4,16 @@ import json
 import re
 import subprocess
 import sys
+from typing import ClassVar
 
 import gymnasium
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import backcast as bc
 from backcast.report import numbers, page
+from backcast.report.drawing import joined
 from backcast.report.figures import PLOTS
 from backcast.report.sensitivity import sensitivity
 from backcast.studies import check_study, results
@@ -181,6 +184,56 @@ def test_at_equal_updates_it_is_the_reward_of_the_last_episodes():
 
     found = numbers.score_at(ByHand(), "FrozenLake-v1", "q", np.array([5.0, 10, 20, 30]))
     np.testing.assert_allclose(found, [[np.nan, 0, 1 / 2, 2 / 3], [np.nan, 1, -np.inf, -np.inf]])
+
+
+@pytest.mark.parametrize(("plot", "least"), [("reward-over-steps", -500), ("reward-per-episode", -100)])
+def test_rewards_below_zero_are_drawn_and_worlds_have_scales_of_their_own(plot, least):
+    class Made:
+        worlds, seeds = ("ice", "cliff"), 2
+
+        def agents(self, world):
+            return ["q"]
+
+        def curves(self, world, agent, metric):
+            return np.full((2, 5), 10.0 if metric == "steps" else {"ice": 1.0, "cliff": -100.0}[world])
+
+        def diverged(self, world, agent):
+            return np.zeros(2, dtype=np.int64)
+
+    ice, cliff = (axes.get_ylim() for axes in PLOTS[plot](Made()).axes)
+    assert cliff[0] <= least < cliff[1]
+    assert -1 < ice[0] <= 0.99
+    assert ice[1] < 10
+
+
+def test_a_run_that_diverged_loses_where_reward_counts():
+    """Of four seeds one may diverge: the interquartile mean is that of the other two of the middle half."""
+
+    class ByHand:
+        earned: ClassVar = {RANDOM: [1.0, 2, 3, 4], CAREFUL: [9.0, -np.inf, 8, 6]}
+
+        def agents(self, world):
+            return [RANDOM, CAREFUL]
+
+        def means(self, world, agent, metric):
+            return np.array(self.earned[agent]) if metric == "reward" else np.ones(4)
+
+        def diverged(self, world, agent):
+            return np.isinf(self.earned[agent]).astype(np.int64)
+
+        def value_updates(self, world, agent):
+            return 1.0
+
+    row = page._row(ByHand(), "FrozenLake-v1", CAREFUL, ["steps", "reward"], "reward")
+    assert (row["wins"], row["cells"], row["diverged"]) == ("75%", [], "diverged in 1 of 4 seeds, at step 1")
+    assert row["iqm"].startswith("7")
+
+
+def test_what_diverged_is_marked_at_the_side_of_the_worst():
+    axes = Figure().subplots()
+    joined(axes, np.arange(3.0), np.array([1.0, np.inf, -np.inf]), {"color": "k"})
+    (cross,) = [line for line in axes.get_lines() if line.get_marker() == "x"]
+    assert (cross.get_xdata().tolist(), cross.get_ydata().tolist()) == ([1, 2], [1, 0])
 
 
 def test_no_mean_of_steps_and_rewards():

@@ -313,7 +313,7 @@ def _check_world(world: World) -> None:
     if isinstance(world, FiniteMDP):
         how = ": backcast.worlds.from_mdp(mdp) makes one"
     elif hasattr(world, "unwrapped"):
-        how = ": backcast.worlds.from_gymnasium(env) makes one if it carries its table, backcast.train takes any other"
+        how = ": backcast.worlds.from_gymnasium(env) makes one if it carries its table; if not, see backcast.train"
     raise InputError(f"world: {type(world).__name__} given, expected a World{how}")
 
 

@@ -18,10 +18,7 @@ METRIC_NAMES = {
     "reward": "reward per episode",
 }
 HIGHER_IS_BETTER = ("reward",)
-PER_EPISODE = (
-    "steps",
-    "reward",
-)  # measured in an episode, and mostly luck in a single one; errors are measured after it
+PER_EPISODE = ("steps", "reward")  # measured in each episode, errors after it: a single one is mostly luck
 
 
 def sign(metric: str) -> float:

@@ -44,7 +44,7 @@ def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = N
     bare = env.unwrapped
     own = getattr(bare, "world", None)
     if isinstance(own, World):  # its discount is its own; a time limit around it counts
-        limit = getattr(env.spec, "max_episode_steps", None)
+        limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
         return own if limit is None else replace(own, max_steps=limit)
     table = getattr(bare, "P", None)
     if table is None:
@@ -72,7 +72,7 @@ def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = N
     first = _start(bare, start, n_states)
     terminal = _terminal(row // n_actions, next_state, ends, first, n_states)
     outcomes = Outcomes(row, next_state, probability, reward)
-    spec = env.spec
+    spec = getattr(env, "spec", None)
     name = spec.id if spec is not None else type(bare).__name__
     mdp = outcomes.mdp(n_states, n_actions, discount, first, terminal)
     return World(name, mdp, outcomes, max_steps=getattr(spec, "max_episode_steps", None))
@@ -87,7 +87,7 @@ def _made(env: Any, options: dict[str, Any]) -> Any:
             return gymnasium.make(env, **options)
         except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
             raise InputError(f"env: {env!r} cannot be made ({error})") from error
-    if not isinstance(env, gymnasium.Env):
+    if not hasattr(env, "unwrapped"):
         raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment or its id")
     for name in options:
         raise InputError(f"{name}: given with an environment that is made already; options go with an id")
