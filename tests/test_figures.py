@@ -333,7 +333,7 @@ def test_error_by_agent_has_a_row_for_each_agent_and_a_line_at_the_first():
         }
         bars = [line for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_ydata()[0] in means]
         ends = {float(line.get_ydata()[0]): tuple(line.get_xdata()) for line in bars if line.get_marker() == "None"}
-        found = numbers.mean_error(results, world, "counts, sample=4")
+        found = numbers.mean_score(results, world, "counts, sample=4")
         assert ends[places["counts, sample=4"]] == (found.low, found.high)
         assert axes.get_lines()[0].get_xdata() == [means[places["td"]]] * 2
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()][:3] == [
@@ -426,7 +426,7 @@ def test_curves_against_updates_and_seconds_are_errors_at_updates():
     results = Whole(named_study("neighbours"))
     world, agent, label = results.worlds[0], "monte-carlo", "Monte Carlo"
     x, mean = named_lines(beyond("neighbours", "error-against-updates").axes[0])[label].get_xydata().T
-    np.testing.assert_allclose(mean, numbers.error_at(results, world, agent, x).mean(axis=0))
+    np.testing.assert_allclose(mean, numbers.score_at(results, world, agent, x).mean(axis=0))
     seconds, same = named_lines(beyond("neighbours", "error-against-seconds").axes[0])[label].get_xydata().T
     np.testing.assert_allclose(
         seconds, 1e6 * x * results.seconds(world, agent) / results.updates(world, agent)[:, -1].mean()

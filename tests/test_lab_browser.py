@@ -175,7 +175,7 @@ def test_charts_show_the_curves_of_runs_and_the_mean_of_further_seeds(page, lab)
     page.evaluate(
         """() => {
           window.shown = {};
-          for (const [i, name] of ["steps", "error", "updates"].entries()) {
+          for (const [i, name] of ["steps", "reward", "error", "updates"].entries()) {
             const { setData } = lab.charts[i].constructor.prototype;
             lab.charts[i].setData = function (data) { shown[name] = data; setData.call(this, data); };
           }
@@ -195,6 +195,7 @@ def test_charts_show_the_curves_of_runs_and_the_mean_of_further_seeds(page, lab)
         runs, further = runs_of(kind), runs_of(kind, range(SEED + 1, SEED + 101)).steps
         line = {name: shown[name]["series"][side] for name in shown}
         assert line["steps"]["values"] == runs.steps[0].tolist()
+        assert line["reward"]["values"] == runs.reward[0].tolist()
         assert line["updates"]["values"] == runs.updates.by_episode[0].tolist()
         error = np.sqrt(np.mean((runs.values[0].max(axis=1) - exact.v)[inner] ** 2))
         assert line["error"]["values"][-1] == pytest.approx(error)
@@ -203,6 +204,42 @@ def test_charts_show_the_curves_of_runs_and_the_mean_of_further_seeds(page, lab)
         first, last = runs.steps[0][[0, -1]]
         label = page.locator("#chart-steps").get_attribute("aria-label")
         assert re.search(rf"{kind}: {first}(\.0)? in episode 1, {last}(\.0)? in episode {EPISODES}", label)
+
+
+ICE = {"world": "gymnasium", "world_id": "FrozenLake-v1", "left": "q", "right": "dyna"}
+
+
+@pytest.mark.parametrize(
+    ("given", "chart", "words"),
+    [
+        ({}, "steps", "judged by steps per episode: lower is better"),
+        (ICE, "reward", "judged by reward per episode: higher is better"),
+        (
+            {"world": "chain", "world_levels": "6,3,2", "left": "td"},
+            "error",
+            "judged by RMSVE, non-terminal states: lower is better",
+        ),
+    ],
+)
+def test_the_chart_beside_the_boards_is_what_the_world_is_judged_by(page, lab, given, chart, words):
+    open_lab(page, lab, seed=SEED, episodes=EPISODES, **given)
+    assert page.locator("#beside canvas").get_attribute("id") == f"chart-{chart}"
+    assert said(page, "#judged") == words
+    others = page.locator("#charts canvas").evaluate_all("every => every.map(({ id }) => id.slice(6))")
+    assert {chart, *others} == {"steps", "reward", "error", "updates"}
+
+
+def test_the_line_of_rewards_is_the_mean_of_the_last_ten_episodes(page, lab):
+    open_lab(page, lab, seed=2, episodes=60, left_alpha=0.3, right_alpha=0.3, **ICE)
+    finish(page)
+    world = bc.worlds.from_gymnasium("FrozenLake-v1")
+    earned = [bc.run(world, bc.agent(kind, alpha=0.3), 60, [2]).reward[0] for kind in ("q", "dyna")]
+    for name, reward in zip(("Q-learning", "Dyna"), earned, strict=True):
+        assert set(reward[-10:]) == {0.0, 1.0}
+        until(page, f"document.getElementById('chart-reward').ariaLabel.includes('{name}: ') && lab.frame.finished")
+        label = page.locator("#chart-reward").get_attribute("aria-label")
+        first, last = re.search(rf"{name}: (\S+) in episode 1, (\S+) in episode 60", label).groups()
+        assert (float(first), float(last)) == pytest.approx((reward[0], reward[-10:].mean()))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

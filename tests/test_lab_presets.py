@@ -42,8 +42,10 @@ def _runs(world, agent, episodes, seeds):
 
 
 def shown(runs):
-    """What the first chart shows, (seeds, episodes)."""
-    return runs.steps if runs.rmsve is None else runs.rmsve_inner
+    """What the first chart shows, (seeds, episodes): in a table other than a maze, reward."""
+    if runs.rmsve is None:
+        return runs.steps if "maze" in runs.world else runs.reward
+    return runs.rmsve_inner
 
 
 def difference(config, seeds=100, left=None, right=None):
@@ -212,10 +214,10 @@ def test_the_study_has_what_is_on_the_screen(given):
     for cell, runs in zip(cells, on_screen(given), strict=True):
         done = perform(Unit(cell, (given["seed"],)))
         assert isinstance(done, Finished)
-        metric = "steps" if runs.rmsve is None else "rmsve_inner"
+        metric = {"maze": "steps", "gymnasium": "reward"}.get(given["world"]["kind"], "rmsve_inner")
         assert done.table[metric].to_pylist() == shown(runs)[0].tolist()
         assert done.table["updates"].to_pylist() == runs.updates.by_episode[0].tolist()
-        assert study.plots == ["steps-per-episode" if runs.rmsve is None else "error-curves"]
+        assert study.plots == ["error-curves" if metric == "rmsve_inner" else f"{metric}-per-episode"]
 
 
 def test_a_maze_is_copied_as_it_was_understood():

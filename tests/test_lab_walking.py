@@ -274,15 +274,24 @@ def test_in_control_what_truly_led_here_depends_on_the_policy_of_the_moment():
         assert agent["about"] == "under the ε-greedy policy of this moment"
 
 
-def test_further_seeds_have_the_mean_of_runs():
-    stage = scene("forward", "backward", world={"kind": "chain", "levels": [6, 3, 2]}, seed=4, episodes=6)
+@pytest.mark.parametrize(
+    ("world", "metric"),
+    [
+        ({"kind": "chain", "levels": [6, 3, 2]}, "rmsve_inner"),
+        ({"kind": "maze"}, "steps"),
+        ({"kind": "gymnasium", "id": "FrozenLake-v1"}, "reward"),
+    ],
+)
+def test_further_seeds_have_the_mean_of_runs(world, metric):
+    stage = scene("forward", "backward", world=world, seed=4, episodes=6)
+    assert stage.describe()["metric"] == metric
     reports = []
     further = Further(stage, reports.append)
     further.start()
     further.wait()
     assert (reports[-1]["done"], reports[-1]["of"]) == (SEEDS, 100)
     for agent, band in zip(stage.agents, reports[-1]["agents"], strict=True):
-        errors = bc.run(stage.family, agent, 6, range(5, 105)).rmsve_inner
+        errors = getattr(bc.run(stage.family, agent, 6, range(5, 105)), metric)
         assert band["mean"] == pytest.approx(errors.mean(axis=0).tolist())
         for episode, low, high in zip(errors.T, band["low"], band["high"], strict=True):
             interval = bootstrap(episode, seed=0, resamples=1_000)

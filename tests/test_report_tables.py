@@ -65,14 +65,14 @@ def test_budgets_may_differ_by_world():
 def test_steps_are_means_of_the_last_5_episodes_and_errors_are_not():
     grid = np.array([40.0, 50, 100, 120, 450, 600])
     np.testing.assert_allclose(
-        numbers.error_at(ByHand(), "maze", "Q", grid),
+        numbers.score_at(ByHand(), "maze", "Q", grid),
         [
             [np.nan, np.nan, 100, 100, (100 + 80 + 60 + 40) / 4, (60 + 40 + 20 + 10 + 10) / 5],
             [np.nan, 50, 10, 10, np.nan, np.nan],
         ],
     )
     np.testing.assert_allclose(
-        numbers.error_at(ByHand(), "chain-6-3-3", "Q", grid),
+        numbers.score_at(ByHand(), "chain-6-3-3", "Q", grid),
         [[np.nan, np.nan, 100, 100, 40, 10], [np.nan, 50, 10, 10, np.nan, np.nan]],
     )
 
@@ -94,7 +94,7 @@ def test_the_table_at_equal_updates_says_why_a_number_is_missing():
         "per_step": "1.6",
         "nanoseconds": "100",
     }
-    assert page._errors_at(ByHand(), "maze", "Q", np.array([60.0, 110])) == ["– (1 of 2 seeds)", "55.000 ± 45.000"]
+    assert page._scores_at(ByHand(), "maze", "Q", np.array([60.0, 110])) == ["– (1 of 2 seeds)", "55.000 ± 45.000"]
 
 
 @pytest.mark.parametrize("name", [*STUDIES, "mine"])

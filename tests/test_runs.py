@@ -41,7 +41,8 @@ def test_results_have_the_promised_shapes():
     np.testing.assert_array_equal(np.asarray(runs.updates).sum(axis=1), runs.updates.total)
     assert len(runs.models) == 3
     assert runs.seeds == (0, 1, 2)
-    assert repr(runs).startswith("Runs(backward in maze: 3 seeds × 7 episodes, mean steps per episode ")
+    means = f"mean steps per episode {runs.steps.mean():.1f}, mean reward {runs.reward.mean():.3g}"
+    assert repr(runs) == f"Runs(backward in maze: 3 seeds × 7 episodes, {means})"
     chain = bc.run(bc.worlds.chain((4, 3, 2), None), bc.agent("forward"), 7, [4, 9])
     assert chain.rmsve.shape == chain.rmsve_inner.shape == (2, 7)
     assert chain.values.shape == (2, 9)

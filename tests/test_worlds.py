@@ -4,6 +4,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import backcast as bc
+from backcast.studies import check_study
 from backcast.worlds.envs import TableEnv
 
 worlds = bc.worlds
@@ -177,20 +178,123 @@ def test_optimal_policy_of_frozen_lake_is_the_known_one():
     assert bc.exact.optimal(world.mdp).v[0] == pytest.approx(0.9**5)
 
 
-def test_from_gymnasium_refuses_environments_without_a_table():
-    with pytest.raises(bc.InputError, match=r"CartPoleEnv carries no table \(env\.unwrapped\.P\); backcast\.train"):
-        worlds.from_gymnasium(gymnasium.make("CartPole-v1"))
+def test_an_id_stands_for_its_environment():
+    made = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=7)
+    named = worlds.from_gymnasium("FrozenLake-v1", 0.9, is_slippery=False, max_episode_steps=7)
+    assert (named.mdp, named.max_steps, named.name) == (worlds.from_gymnasium(made, 0.9).mdp, 7, "FrozenLake-v1")
+    assert worlds.from_gymnasium("backcast/Maze-v0").mdp == worlds.maze().mdp
 
-    class Bare(gymnasium.Env):
+
+@pytest.mark.parametrize(
+    ("env", "given", "words"),
+    [
+        ("FrozenLack-v1", {}, r"env: 'FrozenLack-v1' cannot be made \(.*Did you mean: `FrozenLake`"),
+        ("FrozenLake-v1", {"slippery": True}, r"env: 'FrozenLake-v1' cannot be made \(.*slippery"),
+        (gymnasium.make("FrozenLake-v1"), {"is_slippery": True}, "is_slippery: given with an environment that is made"),
+        (worlds.maze().mdp, {}, "env: FiniteMDP given, expected a Gymnasium environment or its id"),
+    ],
+)
+def test_from_gymnasium_refuses_what_it_cannot_make(env, given, words):
+    with pytest.raises(bc.InputError, match=words):
+        worlds.from_gymnasium(env, **given)
+
+
+class Bare(gymnasium.Env):
+    """An environment of these spaces, without a table."""
+
+    def __init__(self, observations, actions=None):
+        self.observation_space, self.action_space = observations, actions or gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+
+NUMBERS, COORDINATES = gymnasium.spaces.Discrete(3), gymnasium.spaces.Box(0.0, 1.0, (2,))
+NO_TABLE = r"env: Bare carries no table \(env\.unwrapped\.P\), which backcast\.run and studies need; "
+SEVERAL = (gymnasium.spaces.Dict(here=COORDINATES), gymnasium.spaces.Tuple([NUMBERS, NUMBERS]))
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        (Bare(NUMBERS), "backcast.train runs agents in it step by step$"),
+        (
+            Bare(COORDINATES),
+            r"backcast.train runs agents in it step by step if they have features, .*features\.tiles\(\)",
+        ),
+        (
+            Bare(SEVERAL[0]),
+            "backcast.train needs none, but its observation space is Dict.*gymnasium.wrappers.FlattenObservation",
+        ),
+        (
+            Bare(SEVERAL[1]),
+            "backcast.train needs none, but its observation space is Tuple.*gymnasium.wrappers.FlattenObservation",
+        ),
+        (Bare(NUMBERS, COORDINATES), "backcast.train needs none, but its action space is Box.*expected Discrete$"),
+    ],
+)
+def test_environments_without_a_table_are_told_what_train_can_do(env, words):
+    with pytest.raises(bc.InputError, match=NO_TABLE + words):
+        worlds.from_gymnasium(env)
+
+
+@pytest.mark.parametrize("space", SEVERAL)
+def test_train_names_the_wrapper_that_makes_a_box(space):
+    with pytest.raises(bc.InputError, match=r"observation space is .*gymnasium\.wrappers\.FlattenObservation"):
+        bc.train(Bare(space), bc.agent("q", features=bc.features.tiles()), 1, 0)
+
+
+def test_flattened_observations_can_be_trained_on():
+    class Walk(Bare):
+        """Ends after 5 steps."""
+
+        def reset(self, seed=None, options=None):
+            self.left = 5
+            return super().reset(seed, options)
+
+        def step(self, action):
+            self.left -= 1
+            return self.observation_space.sample(), 1.0, self.left == 0, False, {}
+
+    flat = gymnasium.wrappers.FlattenObservation(Walk(SEVERAL[0]))
+    runs = bc.train(flat, bc.agent("q", features=bc.features.tiles(), alpha=0.1), episodes=3, seed=0)
+    assert runs.steps.tolist() == [[5, 5, 5]]
+
+
+def test_a_study_in_a_box_says_what_train_can_do():
+    study = {"name": "pole", "episodes": 3, "worlds": [{"kind": "gymnasium", "id": "CartPole-v1"}]}
+    with pytest.raises(bc.InputError, match=r"my\.toml: env: CartPoleEnv carries no table.*if they have features"):
+        check_study({**study, "agents": [{"kind": "q"}]}, "my.toml")
+
+
+@pytest.mark.parametrize(
+    ("world", "words"),
+    [
+        (worlds.maze().mdp, r"world: FiniteMDP given, expected a World: backcast\.worlds\.from_mdp\(mdp\) makes one"),
+        (
+            gymnasium.make("FrozenLake-v1"),
+            r"world: .* given, expected a World: backcast\.worlds\.from_gymnasium\(env\)",
+        ),
+        ("maze", r"world: str given, expected a World, made by backcast\.worlds$"),
+    ],
+)
+def test_run_says_how_to_make_a_world(world, words):
+    with pytest.raises(bc.InputError, match=words):
+        bc.run(world, bc.agent("q"), 1, 1)
+
+
+def test_from_gymnasium_refuses_tables_that_are_no_mdp():
+    class Tabular(gymnasium.Env):
         def __init__(self, P, start=None):
             self.P, self.initial_state_distrib = P, start
 
     table = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(1.0, 0, 1.0, True)]}}
-    with pytest.raises(bc.InputError, match="start: Bare does not say where episodes begin"):
-        worlds.from_gymnasium(Bare(table))
+    with pytest.raises(bc.InputError, match="start: Tabular does not say where episodes begin"):
+        worlds.from_gymnasium(Tabular(table))
     table[2] = {0: [(1.0, 0, 0.0, False)]}
     with pytest.raises(bc.InputError, match="entering state 0 sometimes ends the episode and sometimes does not"):
-        worlds.from_gymnasium(Bare(table, [0, 0.5, 0.5]))
+        worlds.from_gymnasium(Tabular(table, [0, 0.5, 0.5]))
 
 
 def test_from_mdp_with_a_policy_is_a_prediction_world():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from reproduction import draw
 
-from backcast.report.numbers import budget, error_at, error_metric, mean_error, seconds_per_update
+from backcast.report.numbers import budget, judged_by, mean_score, score_at, seconds_per_update
 from backcast.studies import results
 from backcast.studies.divergence import in_words
 from backcast.studies.results import Results
@@ -15,7 +15,7 @@ from backcast.studies.statistics import bootstrap, paired_difference
 
 def over_episodes(result: Results, world: str) -> Iterator[str]:
     """Mean over episodes of every agent, with its interval and the paired difference to the first."""
-    metric, agents = error_metric(result, world), result.agents(world)
+    metric, agents = judged_by(result, world), result.agents(world)
     yield f"\n| {world} | {metric} | less than {agents[0]} by | value updates |\n|---|---|---|---|"
     for agent in agents:
         if result.diverged(world, agent).any():
@@ -23,7 +23,7 @@ def over_episodes(result: Results, world: str) -> Iterator[str]:
             continue
         gain = paired_difference(*(result.means(world, each, metric) for each in (agents[0], agent)), seed=0)
         updates = result.value_updates(world, agent)
-        yield f"| {agent} | {mean_error(result, world, agent)} | {gain} | {updates:,.0f} |"
+        yield f"| {agent} | {mean_score(result, world, agent)} | {gain} | {updates:,.0f} |"
 
 
 def at_equal_updates(result: Results, world: str, limit: int) -> Iterator[str]:
@@ -33,7 +33,7 @@ def at_equal_updates(result: Results, world: str, limit: int) -> Iterator[str]:
         f"\n| {world} | " + " | ".join(f"{place:,.0f}" for place in places) + " | ns per update |\n" + "|---" * 5 + "|"
     )
     for agent in result.agents(world):
-        errors = error_at(result, world, agent, places)
+        errors = score_at(result, world, agent, places)
         cells = [str(bootstrap(each, seed=0)) if np.isfinite(each).all() else "–" for each in errors.T]
         yield f"| {agent} | {' | '.join(cells)} | {1e9 * seconds_per_update(result, world, agent):.0f} |"
 

@@ -21,6 +21,7 @@ from backcast.kinds import Setup
 from backcast.linear.learned import LINEAR_MODELS, LearnedLinear
 from backcast.linear.values import LinearValues
 from backcast.loop import FOREVER, Parts, Record, run_episodes
+from backcast.mdp import FiniteMDP
 from backcast.models.learned import learned
 from backcast.randomness import streams
 from backcast.values import as_array
@@ -94,7 +95,7 @@ class Runs:
         what = (
             f"mean RMSVE {self.rmsve.mean():.3f}"
             if self.rmsve is not None
-            else f"mean steps per episode {self.steps.mean():.1f}"
+            else f"mean steps per episode {self.steps.mean():.1f}, mean reward {self.reward.mean():.3g}"
         )
         lost = self.diverged > 0
         if lost.any():
@@ -136,8 +137,7 @@ def run(
         >>> run(worlds.maze(), agent("q"), episodes=50, seeds=4).steps.shape
         (4, 50)
     """
-    if not isinstance(world, World):
-        raise InputError(f"world: {type(world).__name__} given, expected one from backcast.worlds")
+    _check_world(world)
     check_agent(agent)
     threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
     return run_in_threads(world, agent, episodes, check_seeds(seeds), max_steps, threads, updates)
@@ -305,6 +305,18 @@ def _weights(values: Sequence[Any]) -> Vector | None:
 def _without_one_action(values: Vector, axis: int) -> Vector:
     """The same array without the axis of actions, if there is one action."""
     return np.squeeze(values, axis) if values.shape[axis] == 1 else values
+
+
+def _check_world(world: World) -> None:
+    """Raise InputError unless `world` is a World, and say how to make one of what is given."""
+    if isinstance(world, World):
+        return
+    how = ", made by backcast.worlds"
+    if isinstance(world, FiniteMDP):
+        how = ": backcast.worlds.from_mdp(mdp) makes one"
+    elif hasattr(world, "unwrapped"):
+        how = ": backcast.worlds.from_gymnasium(env) makes one if it carries its table; if not, see backcast.train"
+    raise InputError(f"world: {type(world).__name__} given, expected a World{how}")
 
 
 def check_agent(agent: Agent) -> None:

@@ -23,7 +23,7 @@ from backcast.observations import Observations
 from backcast.policies import act
 from backcast.randomness import streams
 from backcast.runs import Runs, check_agent, collect, empty_record
-from backcast.worlds.tables import from_gymnasium
+from backcast.worlds.tables import from_gymnasium, unusable
 from backcast.worlds.world import World
 
 _MEMORY = 4096
@@ -221,7 +221,7 @@ def _setup(env: Any, world: World | None, agent: Agent, discount: float, seed: i
     if isinstance(space, Discrete):
         return Setup(int(space.n), n_actions, discount)
     if not isinstance(space, Box):
-        raise InputError(f"env: its observation space is {space}, expected Discrete or Box")
+        raise InputError(f"env: {unusable(space)}")
     if agent.get("features") is None:
         raise InputError(
             f"agent: {agent.name!r} has a table, and needs numbered states; the observation space is {space}."

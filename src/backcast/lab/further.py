@@ -75,11 +75,11 @@ class Further:
             self.tell(self.report())
 
     def _curve(self, agent: Any, seed: int) -> Vector:
-        """Errors of each episode in prediction, steps in control."""
+        """What the scene is judged by in each episode."""
         record, _, _ = one_run(
             self.scene.family, agent, seed, agent.rates(self.scene.episodes), self.scene.limit, self._stop
         )
-        return record.rmsve_inner if record.truth.size else record.steps.astype(np.float64)
+        return np.asarray(getattr(record, self.scene.metric), dtype=np.float64)
 
     def report(self) -> dict[str, Any]:
         """Means over the seeds so far, with 95 % intervals."""

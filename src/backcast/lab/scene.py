@@ -1,7 +1,7 @@
 """A scene: the world and the two agents of a configuration, with what is true about the world."""
 
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from backcast.lab.snippets import as_python, as_toml
 from backcast.loop import Parts
 from backcast.report.style import colour
 from backcast.runs import check_limit, setup_for
+from backcast.studies.metrics import METRIC_NAMES, better
 from backcast.worlds.world import World
 
 
@@ -44,6 +45,12 @@ class Era:
         """States whose error counts: those that do not end an episode and, in control, can be reached."""
         inner = ~self.world.mdp.terminal
         return inner if self.world.is_prediction else inner & self.world.mdp.reachable
+
+    @property
+    def metric(self) -> Literal["rmsve_inner", "steps", "reward"]:
+        """What agents are compared by: what the world is judged by, without terminal states in prediction."""
+        by = self.world.judged_by
+        return "rmsve_inner" if by == "rmsve" else by
 
     def error(self, values: Vector) -> float:
         """The root mean squared error of v(s), or max_a q(s, a), against the exact values."""
@@ -120,7 +127,8 @@ class Scene:
             "agents": [{"name": agent.name, "colour": colour(agent.name)} for agent in self.agents],
             "python": as_python(given),
             "toml": as_toml(given),
-            "metric": "rmsve_inner" if self.world.is_prediction else "steps",
+            "metric": self.metric,
+            "judged": f"judged by {METRIC_NAMES[self.metric]}: {better(self.metric)}",
             "error": "v(s) against the exact values, all states alike"
             if self.world.is_prediction
             else f"max q(s, a) against the optimal values{of_the_moment}, all reachable states alike",

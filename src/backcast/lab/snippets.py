@@ -14,20 +14,19 @@ from backcast.worlds.world import World
 _WIDTH = 100
 _FEWEST_SEEDS = 20
 _SIDES = ("left", "right")
-_PLOTS = {"prediction": "error-curves", "control": "steps-per-episode"}
+_PLOTS = {"rmsve": "error-curves", "steps": "steps-per-episode", "reward": "reward-per-episode"}
 _PRINTED = {
-    "prediction": ("RMSVE of the states that do not end an episode", "runs.rmsve_inner[0].round(4).tolist()"),
-    "control": ("steps of each episode", "runs.steps[0].tolist()"),
+    "rmsve": ("RMSVE of the states that do not end an episode", "runs.rmsve_inner[0].round(4).tolist()"),
+    "steps": ("steps of each episode", "runs.steps[0].tolist()"),
+    "reward": ("reward of each episode", "runs.reward[0].tolist()"),
 }
 
 
 def as_python(given: Mapping[str, Any]) -> str:
     """A script that runs both agents and prints what the first chart shows, and the value updates made."""
     world = WorldSpec(**given["world"])
-    imports = ["import gymnasium\n"] if world.kind == "gymnasium" else []
-    what, numbers = _PRINTED[world.purpose]
+    what, numbers = _PRINTED[world.judged_by]
     lines = [
-        *imports,
         "import backcast as bc",
         "",
         f"world = {_python_world(world)}",
@@ -52,7 +51,7 @@ def as_toml(given: Mapping[str, Any]) -> str:
             f"title = {_quoted('From the lab: ' + world.name)}",
             f"episodes = {given['episodes']}",
             f"seeds = {seeds}  # 0 to {seeds - 1}; on the screen it is {seed}",
-            f"plots = [{_quoted(_PLOTS[world.purpose])}]",
+            f"plots = [{_quoted(_PLOTS[world.judged_by])}]",
         ],
         ["[[worlds]]", *(f"{name} = {_toml(value)}" for name, value in _arguments(world, kind=True).items())],
         *(["[[agents]]", *(f"{name} = {_toml(value)}" for name, value in each.items())] for each in _labelled(given)),
@@ -86,8 +85,7 @@ def _python_world(world: WorldSpec) -> str:
     given = _arguments(world)
     if world.kind == "gymnasium":
         limit = {"max_episode_steps": given.pop("max_steps")} if "max_steps" in given else {}
-        made = _call("gymnasium.make", [_quoted(given.pop("id"))], limit)
-        return _call("bc.worlds.from_gymnasium", [made], given)
+        return _call("bc.worlds.from_gymnasium", [_quoted(given.pop("id"))], given | limit)
     if "seed" in WORLD_KINDS[world.kind].keys:
         given.setdefault("seed", None)  # as in a study: every seed draws its own
     return _call(f"bc.worlds.{world.kind.replace('-', '_')}", [], given)

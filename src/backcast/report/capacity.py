@@ -10,7 +10,8 @@ from matplotlib.ticker import NullLocator
 
 from backcast.report import style
 from backcast.report.comparisons import MARKERS, draw_line
-from backcast.report.numbers import METRIC_NAMES, Results, error_metric, mean_error, own_names, with_divergences
+from backcast.report.numbers import Results, judged_by, mean_score, own_names, with_divergences
+from backcast.studies.metrics import METRIC_NAMES
 from backcast.studies.statistics import Interval, paired_difference
 
 
@@ -29,7 +30,7 @@ def error_by_capacity(results: Results) -> Figure:
     for row, mode in zip(panels, shown, strict=True):
         for axes, world in zip(row, results.worlds, strict=True):
             reference = _draw(results, world, axes, modes[mode])
-            metric = METRIC_NAMES[error_metric(results, world)].partition(",")[0]
+            metric = METRIC_NAMES[judged_by(results, world)].partition(",")[0]
             against = f", less {style.agent_label(reference, [])}'s" if reference else ""
             title = f"{style.stacked_title(world, 40)}, {mode}"
             style.caption(axes, title, "model features", metric + against, size=style.MEDIUM)
@@ -64,8 +65,8 @@ def _draw(results: Results, world: str, axes: Axes, pure: bool) -> str | None:
 def _compared(results: Results, world: str, agent: str, reference: str | None) -> Interval:
     """The mean error, less that of the reference; infinite if the agent diverged."""
     if reference is None or results.diverged(world, agent).any():
-        return mean_error(results, world, agent)
-    metric = error_metric(results, world)
+        return mean_score(results, world, agent)
+    metric = judged_by(results, world)
     return paired_difference(results.means(world, agent, metric), results.means(world, reference, metric), seed=0)
 
 

@@ -1,4 +1,4 @@
-"""Figures that compare mean errors: agent by agent, by how far an agent's model looks."""
+"""Figures that compare mean scores, of what worlds are judged by: agent by agent, by how far an agent's model looks."""
 
 import math
 import re
@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 from backcast.arrays import Vector
 from backcast.report import drawing, style
-from backcast.report.numbers import METRIC_NAMES, Results, error_metric, mean_error, own_names, with_divergences
+from backcast.report.numbers import Results, judged_by, mean_score, own_names, with_divergences
+from backcast.studies.metrics import METRIC_NAMES
 from backcast.studies.statistics import Interval
 
 ACROSS = 3  # worlds side by side
@@ -22,20 +23,20 @@ NUMBER = re.compile(r"\d+(\.\d+)?(e-\d+)?")
 
 
 def error_by_agent(results: Results) -> Figure:
-    """Mean error of each agent, a panel per world, with a line down from the first agent."""
+    """Mean score of each agent, a panel per world, with a line down from the first agent."""
     agents = _in_the_studys_order(results)
     names, places = own_names(results), _places(agents)
     bottom = max(places.values()) + 0.7
     rows, columns = _shape(results)
     figure, panels = style.sheet(rows, columns, height=1.1 + rows * (0.9 + 0.22 * bottom), sharey=True)
     for axes, world in zip(panels.flat, results.worlds, strict=False):
-        found = {agent: mean_error(results, world, agent) for agent in results.agents(world)}
+        found = {agent: mean_score(results, world, agent) for agent in results.agents(world)}
         measure = found[results.agents(world)[0]].estimate
         if np.isfinite(measure):
             axes.axvline(measure, color=style.MUTED, linewidth=1.0, zorder=1)
         for agent, interval in found.items():
             _dot(axes, interval, places[agent], names[agent].partition(",")[0])
-        metric = METRIC_NAMES[error_metric(results, world)]
+        metric = METRIC_NAMES[judged_by(results, world)]
         style.caption(axes, style.stacked_title(world, 30), metric, size=style.MEDIUM)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
@@ -102,13 +103,13 @@ def _dot(axes: Axes, found: Interval, place: float, kind: str) -> None:
 
 
 def error_by_horizon(results: Results) -> Figure:
-    """Mean error against how far a model looks, two panels per world: models over n steps and λ-models."""
+    """Mean score against how far a model looks, two panels per world: models over n steps and λ-models."""
     rows, columns = _shape(results)
     figure, panels = style.sheet(rows, 2 * columns, height=1.2 + 4.4 * rows)
     pairs = panels.reshape(-1, 2)
     for pair, world in zip(pairs, results.worlds, strict=False):
         _draw_pair(results, world, *pair)
-        metric = METRIC_NAMES[error_metric(results, world)]
+        metric = METRIC_NAMES[judged_by(results, world)]
         style.caption(pair[0], style.stacked_title(world, 32), "n steps", metric, size=style.MEDIUM)
         style.caption(pair[1], x="λ")
     for axes in pairs[len(results.worlds) :].flat:
@@ -119,7 +120,7 @@ def error_by_horizon(results: Results) -> Figure:
 
 
 def _draw_pair(results: Results, world: str, left: Axes, right: Axes) -> None:
-    """A world's mean errors by n at the left, and by λ at the right."""
+    """A world's mean scores by n at the left, and by λ at the right."""
     right.sharey(left)
     right.tick_params(labelleft=False)
     names = own_names(results)
@@ -128,10 +129,10 @@ def _draw_pair(results: Results, world: str, left: Axes, right: Axes) -> None:
     spans = _spans({agent: names[agent] for agent in others})
     series = list(dict.fromkeys(name for lines in spans for name in lines))
     for axes, lines in zip((left, right), spans, strict=True):
-        _level(axes, mean_error(results, world, first), level)
+        _level(axes, mean_score(results, world, first), level)
         for name, points in lines.items():
             place = series.index(name) - (len(series) - 1) / 2
-            found = [mean_error(results, world, agent) for _, agent in sorted(points.items())]
+            found = [mean_score(results, world, agent) for _, agent in sorted(points.items())]
             draw_line(axes, np.array(sorted(points)) + place * 0.015 * max(points), found, _looks(name))
         ticks = sorted({x for points in lines.values() for x in points})
         axes.set_xticks(ticks, [f"{x:g}" for x in ticks])

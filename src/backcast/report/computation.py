@@ -1,4 +1,4 @@
-"""Figures of error against computation, in value updates or in processor time: a row for each family of agents."""
+"""Figures of scores against computation, in value updates or in processor time: a row for each family of agents."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,31 +12,31 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from backcast.arrays import Vector
 from backcast.report import drawing, style
 from backcast.report.numbers import (
-    METRIC_NAMES,
     RECENT,
     Results,
     budget,
-    error_at,
-    error_metric,
+    judged_by,
     over,
     own_names,
+    score_at,
     seconds_per_update,
     with_divergences,
 )
+from backcast.studies.metrics import METRIC_NAMES, PER_EPISODE
 from backcast.studies.statistics import mean_and_error
 
-POINTS = 70  # numbers of updates at which errors are read
+POINTS = 70  # numbers of updates at which scores are read
 SPAN = 500  # the last of them over the first: before that all agents are as good as untrained
 MARKERS = "osD^vP"
 Looks = dict[str, Any]
-Curve = tuple[Vector, Vector, Vector, bool]  # computation, mean error, its standard error; whether the agent diverged
+Curve = tuple[Vector, Vector, Vector, bool]  # computation, mean score, its standard error; whether the agent diverged
 FIRST: Looks = {"color": style.INK, "linewidth": 1.4}
 BEHIND: Looks = {"color": "#d0d7dd", "linewidth": 0.8, "zorder": 1}
 WORDS: Looks = {"fontsize": style.SMALL, "labelcolor": style.INK, "frameon": False}
 
 
 def error_against_updates(results: Results) -> Figure:
-    """Error after so many value updates: a column per world, a row per family, the agents of other rows behind."""
+    """Score after so many value updates: a column per world, a row per family, the agents of other rows behind."""
     return _against(results, lambda world, agent: 1.0, "value updates")
 
 
@@ -46,16 +46,17 @@ def error_against_seconds(results: Results) -> Figure:
 
 
 def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Figure:
-    """Error against the number of updates times the cost of one."""
+    """Score against the number of updates times the cost of one."""
     families = _families(results)
     size = 3.8 + 1.9 * len(results.worlds), 1.7 + 1.16 * len(families)
     figure, panels = style.sheet(len(families), len(results.worlds), *size, sharex="col", sharey="col")
     for column, world in zip(panels.T, results.worlds, strict=True):
-        grid = _grid(results, world)
+        grid, metric = _grid(results, world), judged_by(results, world)
         curves = {agent: _curve(results, world, agent, grid, cost(world, agent)) for agent in results.agents(world)}
         for axes, looks in zip(column, families.values(), strict=True):
             _draw(axes, curves, looks)
-        _caption(column, world, METRIC_NAMES[error_metric(results, world)], x)
+            drawing.metric_axis(axes, metric)
+        _caption(column, world, METRIC_NAMES[metric], x)
     for axes, (family, looks) in zip(panels[:, -1], families.items(), strict=True):
         _name(axes, family, looks)
     _key(figure, results)
@@ -99,10 +100,10 @@ def _grid(results: Results, world: str) -> Vector:
 
 
 def _curve(results: Results, world: str, agent: str, grid: Vector, cost: float) -> Curve:
-    """An agent's error where all its runs have finished an episode and none is over."""
-    errors = error_at(results, world, agent, grid)
-    known = np.isfinite(errors).all(axis=0)
-    return grid[known] * cost, *mean_and_error(errors[:, known]), bool(results.diverged(world, agent).any())
+    """An agent's score where all its runs have finished an episode and none is over."""
+    scores = score_at(results, world, agent, grid)
+    known = np.isfinite(scores).all(axis=0)
+    return grid[known] * cost, *mean_and_error(scores[:, known]), bool(results.diverged(world, agent).any())
 
 
 def _draw(axes: Axes, curves: dict[str, Curve], looks: dict[str, Looks]) -> None:
@@ -126,7 +127,6 @@ def _draw(axes: Axes, curves: dict[str, Curve], looks: dict[str, Looks]) -> None
         axes.xaxis.set_major_locator(LogLocator(numticks=9))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}" if x < 1000 else f"{x / 1000:g}k"))
-    drawing.log_axis(axes)
 
 
 def _caption(column: Sequence[Axes], world: str, metric: str, x: str) -> None:
@@ -159,6 +159,7 @@ def _key(figure: Figure, results: Results) -> None:
 
 def _note(results: Results) -> str:
     parts = [over(results), "a curve begins where every seed has finished an episode and ends where a run is over"]
-    if any(error_metric(results, world) == "steps" for world in results.worlds):
-        parts.insert(1, f"steps: mean of the last {RECENT} episodes")
+    luck = dict.fromkeys(metric for world in results.worlds if (metric := judged_by(results, world)) in PER_EPISODE)
+    if luck:
+        parts.insert(1, f"{' and '.join(luck)}: mean of the last {RECENT} episodes")
     return "; ".join(parts)

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from backcast.arrays import Vector
+from backcast.studies.metrics import sign
 
 
 @contextmanager
@@ -33,20 +34,26 @@ def cross(axes: Axes, x: Any, y: Any, shade: str, **more: Any) -> None:
 
 
 def joined(axes: Axes, x: Vector, means: Vector, looks: dict[str, Any]) -> None:
-    """Means joined by a line; where they are infinite, a gap in it and a cross at the top of the panel."""
+    """Means joined by a line; where they are infinite, a gap in it and a cross at that edge of the panel."""
     finite = np.isfinite(means)
     stretches = np.split(np.arange(len(x)), np.flatnonzero(np.diff(finite)) + 1)
     drawn = [stretch for stretch in stretches if finite[stretch[0]]]
     for stretch in drawn:
         axes.plot(x[stretch], means[stretch], **looks if stretch is drawn[-1] else looks | {"label": None})
     if not finite.all():
-        at_the_top: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False}
-        cross(axes, x[~finite], np.ones((~finite).sum()), looks["color"], **at_the_top)
+        at_the_edge: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+        cross(axes, x[~finite], np.where(means[~finite] > 0, 1.0, 0.0), looks["color"], **at_the_edge)
 
 
 def is_empty(axes: Axes) -> bool:
     """Whether a panel shows no data, as where all agents diverged at once."""
     return not np.isfinite(axes.dataLim.get_points()).all()
+
+
+def metric_axis(axes: Axes, metric: str) -> None:
+    """The y axis of a metric: logarithmic where lower is better, else linear, because rewards may be 0 or negative."""
+    if sign(metric) > 0:
+        log_axis(axes)
 
 
 def log_axis(axes: Axes) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
 from backcast.report.numbers import Results, finite_part, over, with_divergences
 from backcast.report.sensitivity import searched_numbers, sensitivity
+from backcast.studies.metrics import METRIC_NAMES
 from backcast.studies.spec import Study
 from backcast.studies.statistics import cumulative_on_grid, mean_and_error
 
@@ -77,20 +79,22 @@ def error_by_ratio(results: Results) -> Figure:
 
 def reward_over_steps(results: Results) -> Figure:
     """Reward of the episodes finished so far against environment steps, up to the end of the shortest run."""
-    figure, panes = _panes(results, "environment steps", "cumulative reward")
+    figure, panes = _panes(results, "environment steps", "cumulative reward", alike=False)
     for axes, world, agents in panes:
         earned = _earned(results, world)
         _bands(axes, {agent: earned[agent] for agent in agents if agent in earned})
-        axes.set_ylim(bottom=0)
+    for axes, _, _ in panes:
+        if axes.dataLim.y0 >= 0:
+            axes.set_ylim(bottom=0)
     return style.finish(figure, with_divergences(results, f"{over(results)}; cut at the shortest run"))
 
 
-def steps_per_episode(results: Results) -> Figure:
-    """Steps of each episode, a panel per world; where agents also plan without learning, one more for those."""
-    figure, panes = _panes(results, "episode", "steps per episode")
+def per_episode(metric: str, results: Results) -> Figure:
+    """Steps or reward of each episode, a panel per world, and one more for agents that plan without learning."""
+    figure, panes = _panes(results, "episode", METRIC_NAMES[metric], alike=metric == "steps")
     for axes, world, agents in panes:
-        _bands(axes, _by_episode(results, world, agents, "steps"))
-        drawing.log_axis(axes)
+        _bands(axes, _by_episode(results, world, agents, metric))
+        drawing.metric_axis(axes, metric)
     return style.finish(figure, with_divergences(results, over(results)))
 
 
@@ -98,7 +102,8 @@ PLOTS: dict[str, Callable[[Results], Figure]] = {
     "error-curves": error_curves,
     "error-by-ratio": error_by_ratio,
     "reward-over-steps": reward_over_steps,
-    "steps-per-episode": steps_per_episode,
+    "steps-per-episode": partial(per_episode, "steps"),
+    "reward-per-episode": partial(per_episode, "reward"),
     "error-by-agent": error_by_agent,
     "error-by-horizon": error_by_horizon,
     "error-by-capacity": error_by_capacity,
@@ -133,12 +138,15 @@ def _modes(agents: Sequence[str]) -> dict[str, list[str]]:
     return ({"Learning and planning": learning} if learning else {}) | {"Pure planning": pure}
 
 
-def _panes(results: Results, x: str, y: str) -> tuple[Figure, list[tuple[Axes, str, list[str]]]]:
-    """A figure with a panel for each world and mode, titled by what tells them apart: axes, world and agents."""
+def _panes(results: Results, x: str, y: str, alike: bool) -> tuple[Figure, list[tuple[Axes, str, list[str]]]]:
+    """A figure with a panel for each world and mode, titled by what tells them apart: axes, world and agents.
+
+    Panels share the y axis if there is one world, or if worlds are `alike` in what y measures.
+    """
     panes = [(world, *mode) for world in results.worlds for mode in _modes(results.agents(world)).items()]
     columns = min(2, len(panes))
     rows = math.ceil(len(panes) / columns)
-    figure, panels = style.sheet(rows, columns, height=1.6 + 3.0 * rows, sharey=True)
+    figure, panels = style.sheet(rows, columns, height=1.6 + 3.0 * rows, sharey=alike or len(results.worlds) == 1)
     for number, (axes, (world, mode, _)) in enumerate(zip(panels.flat, panes, strict=False)):
         where = style.world_title(world) if len(results.worlds) > 1 or not mode else ""
         style.caption(axes, ": ".join(filter(None, (where, mode))), x, "" if number % columns else y)

@@ -1,4 +1,4 @@
-"""The numbers behind figures and tables: what they ask of results, and errors at equal numbers of value updates."""
+"""The numbers behind figures and tables: what they ask of results, and scores at equal numbers of value updates."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,16 +10,12 @@ from backcast.arrays import Indices, Vector
 from backcast.report import style
 from backcast.studies.cells import Cell
 from backcast.studies.divergence import divergences
+from backcast.studies.metrics import PER_EPISODE, in_units, sign
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap, on_update_grid
+from backcast.studies.worldspec import WorldSpec
 
-METRIC_NAMES = {
-    "rmsve": "RMSVE, all states",
-    "rmsve_inner": "RMSVE, non-terminal states",
-    "steps": "steps per episode",
-    "reward": "reward per episode",
-}
-RECENT = 5  # episodes: the steps of a single one are mostly luck
+RECENT = 5  # episodes: the steps and the reward of a single one are mostly luck
 MOST_LINES = 6  # about agents that diverged, below a figure
 
 
@@ -45,10 +41,10 @@ class Results(Protocol):
         """What these agents are, in their order."""
 
     def metrics(self, world: str, agent: str) -> Sequence[str]:
-        """What was measured, the error first: some of rmsve, rmsve_inner, steps and reward."""
+        """What was measured: some of rmsve, rmsve_inner, steps and reward."""
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """One of these, (seeds, episodes); infinite from the episode on in which a run diverged."""
+        """One of these, (seeds, episodes); ∞, or −∞ for a reward, from the episode on in which a run diverged."""
 
     def means(self, world: str, agent: str, metric: str) -> Vector:
         """The mean of each seed's curve, (seeds,)."""
@@ -84,14 +80,15 @@ def finite_part(curves: Vector) -> Vector:
     return curves[:, np.logical_and.accumulate(np.isfinite(curves).all(axis=0))]
 
 
-def error_metric(results: Results, world: str) -> str:
-    """What an agent is judged by in a world, lower being better: rmsve in prediction, steps in control."""
-    return results.metrics(world, results.agents(world)[0])[0]
+def judged_by(results: Results, world: str) -> str:
+    """The metric by which agents are compared in a world, as the world says."""
+    return _specification(results, world).judged_by
 
 
-def mean_error(results: Results, world: str, agent: str) -> Interval:
+def mean_score(results: Results, world: str, agent: str) -> Interval:
     """An agent's mean over episodes and seeds, with the 95 % bootstrap interval over seeds."""
-    return bootstrap(results.means(world, agent, error_metric(results, world)), seed=0)
+    metric = judged_by(results, world)
+    return in_units(bootstrap(sign(metric) * results.means(world, agent, metric), seed=0), metric)
 
 
 def own_names(results: Results) -> dict[str, str]:
@@ -101,20 +98,25 @@ def own_names(results: Results) -> dict[str, str]:
 
 def budget(results: Results, world: str) -> int | None:
     """The value updates after which a run is over in a world, if the study sets a limit."""
-    given = next(spec.updates for spec in results.study.worlds if spec.build().name == world)
+    given = _specification(results, world).updates
     return results.study.updates if given is None else given
 
 
-def error_at(results: Results, world: str, agent: str, grid: Vector) -> Vector:
-    """The error after so many value updates, (seeds, G); NaN before the first episode ends and after the run.
+def _specification(results: Results, world: str) -> WorldSpec:
+    """The world as the study describes it."""
+    return next(spec for spec in results.study.worlds if spec.name == world)
 
-    RMSVE at the end of the last episode finished by then; steps as a mean over the `RECENT` last such episodes. A run
-    that diverged is not over, but infinitely bad for ever.
+
+def score_at(results: Results, world: str, agent: str, grid: Vector) -> Vector:
+    """The score after so many value updates, (seeds, G); NaN before the first episode ends and after the run.
+
+    RMSVE at the end of the last episode finished by then; steps and reward as a mean over the `RECENT` last such
+    episodes. A run that diverged is not over, but infinitely bad for ever.
     """
-    updates, metric = results.updates(world, agent), error_metric(results, world)
-    values = results.curves(world, agent, metric)
-    errors = on_update_grid(updates, _recent(values, episodes_run(updates)) if metric == "steps" else values, grid)
-    return np.where(np.isinf(values[:, -1:]) & (grid >= updates[:, -1:]), np.inf, errors)
+    updates, metric = results.updates(world, agent), judged_by(results, world)
+    costs = sign(metric) * results.curves(world, agent, metric)
+    found = on_update_grid(updates, _recent(costs, episodes_run(updates)) if metric in PER_EPISODE else costs, grid)
+    return sign(metric) * np.where(np.isinf(costs[:, -1:]) & (grid >= updates[:, -1:]), np.inf, found)
 
 
 def episodes_run(updates: Vector) -> Vector:
@@ -141,11 +143,11 @@ def updates_per_step(results: Results, world: str, agent: str) -> float:
     In control steps are recorded, but not of runs that diverged; in a chain every episode has one less than there are
     levels.
     """
-    updates, metric = results.updates(world, agent), error_metric(results, world)
+    updates = results.updates(world, agent)
     episodes, levels = episodes_run(updates), style.levels(world)
-    if metric == "steps":
+    if "steps" in results.metrics(world, agent):
         before_the_end = np.arange(updates.shape[1]) < episodes[:, None]
-        steps = results.curves(world, agent, metric).sum(where=before_the_end)
+        steps = results.curves(world, agent, "steps").sum(where=before_the_end)
     else:
         steps = episodes.sum() * (len(levels) - 1) if levels else np.nan
     return float(updates[:, -1].sum() / steps) if np.isfinite(steps) else np.nan

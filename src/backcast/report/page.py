@@ -16,11 +16,10 @@ from backcast.errors import InputError
 from backcast.files import atomic_path
 from backcast.report.figures import PLOTS, plots_of, save
 from backcast.report.numbers import (
-    METRIC_NAMES,
     RECENT,
     budget,
-    error_at,
-    error_metric,
+    judged_by,
+    score_at,
     seconds_per_update,
     updates_per_step,
 )
@@ -29,6 +28,7 @@ from backcast.studies import results as results_of
 from backcast.studies.best import best, explained
 from backcast.studies.claims import judge
 from backcast.studies.divergence import in_words
+from backcast.studies.metrics import METRIC_NAMES, PER_EPISODE, better, in_units, sign
 from backcast.studies.results import Results
 from backcast.studies.statistics import Interval, bootstrap, iqm, mean_and_error, probability_of_improvement
 from backcast.studies.store import machine
@@ -101,24 +101,26 @@ def command(result: Results) -> str:
 def _table(result: Results, world: str) -> dict[str, Any]:
     """What the page says about each agent in a world; the first agent is the one that others are compared with."""
     agents = result.agents(world)
-    metrics = result.metrics(world, agents[0])
+    metrics, judge_by = result.metrics(world, agents[0]), judged_by(result, world)
     return {
         "world": world,
         "metrics": [METRIC_NAMES[metric] for metric in metrics],
+        "judged_by": METRIC_NAMES[judge_by],
+        "better": better(judge_by),
         "baseline": agents[0],
-        "rows": [_row(result, world, agent, metrics) for agent in agents],
+        "rows": [_row(result, world, agent, metrics, judge_by) for agent in agents],
         "equal": _at_equal_updates(result, world, limit) if (limit := budget(result, world)) else None,
     }
 
 
-def _row(result: Results, world: str, agent: str, metrics: list[str]) -> dict[str, Any]:
-    """Mean ± standard error of every metric; of the first, where lower is better, the IQM and who wins how often.
+def _row(result: Results, world: str, agent: str, metrics: list[str], judge_by: str) -> dict[str, Any]:
+    """Mean ± standard error of every metric; of the one that the world is judged by, the IQM and who wins how often.
 
     Runs that diverged have no mean, but lose; the interquartile mean is finite unless more than a quarter diverged.
     """
-    first, baseline = (result.means(world, name, metrics[0]) for name in (agent, result.agents(world)[0]))
-    middle = bootstrap(first, iqm, seed=0)
-    wins = probability_of_improvement(first, baseline, better="lower", seed=0)
+    own, baseline = (sign(judge_by) * result.means(world, name, judge_by) for name in (agent, result.agents(world)[0]))
+    middle = in_units(bootstrap(own, iqm, seed=0), judge_by)
+    wins = probability_of_improvement(own, baseline, better="lower", seed=0)
     diverged = in_words(result.diverged(world, agent))
     return {
         "agent": agent,
@@ -133,16 +135,16 @@ def _row(result: Results, world: str, agent: str, metrics: list[str]) -> dict[st
 def _at_equal_updates(result: Results, world: str, limit: int) -> dict[str, Any]:
     """What the page says about each agent after the same numbers of value updates."""
     places = np.array([part * limit for part in PARTS])
-    metric = error_metric(result, world)
+    metric = judged_by(result, world)
     return {
         "limit": f"{limit:,}",
         "metric": METRIC_NAMES[metric],
-        "recent": RECENT if metric == "steps" else 1,
+        "recent": RECENT if metric in PER_EPISODE else 1,
         "places": [f"{place:,.0f}" for place in places],
         "rows": [
             {
                 "agent": agent,
-                "cells": _errors_at(result, world, agent, places),
+                "cells": _scores_at(result, world, agent, places),
                 "per_step": _or_dash(updates_per_step(result, world, agent), ",.1f"),
                 "nanoseconds": _or_dash(1e9 * seconds_per_update(result, world, agent), ",.0f"),
             }
@@ -151,14 +153,14 @@ def _at_equal_updates(result: Results, world: str, limit: int) -> dict[str, Any]
     }
 
 
-def _errors_at(result: Results, world: str, agent: str, places: Vector) -> list[str]:
+def _scores_at(result: Results, world: str, agent: str, places: Vector) -> list[str]:
     """The mean error over seeds after each number of updates; if that of some seeds is not known, why, and of how many.
 
     A dash: they had not yet finished an episode. "over": they had finished all their episodes. "diverged": they had.
     """
     cells = []
     starts = result.updates(world, agent)[:, 0].max()
-    for place, errors in zip(places, error_at(result, world, agent, places).T, strict=True):
+    for place, errors in zip(places, score_at(result, world, agent, places).T, strict=True):
         known = int(np.isfinite(errors).sum())
         why = "diverged" if np.isinf(errors).any() else "–" if place < starts else "over"
         missing = why + (f" ({known} of {errors.size} seeds)" if known else "")

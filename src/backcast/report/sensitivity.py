@@ -1,4 +1,4 @@
-"""The figure of how sensitive agents are to their settings: error against each number that a study searched."""
+"""The figure of how sensitive agents are to their settings: their score against each number that a study searched."""
 
 import math
 from collections.abc import Sequence
@@ -12,8 +12,9 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from backcast.arrays import Indices, Vector
 from backcast.report import drawing, style
 from backcast.report.comparisons import MARKERS, draw_line
-from backcast.report.numbers import METRIC_NAMES, Results
+from backcast.report.numbers import Results, judged_by
 from backcast.studies.choice import winner
+from backcast.studies.metrics import METRIC_NAMES, in_units, sign
 from backcast.studies.search import Range, is_number
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap
@@ -40,13 +41,23 @@ class Tried(NamedTuple):
 
     Attributes:
         x: (C,) the values of the setting, none if it does not have it.
-        errors: (C, seeds).
+        metric: what the world is judged by.
+        costs: (C, seeds), the metric, or its negative where higher is better.
         crossed: whether each value was tried with the same other settings, or most of them.
     """
 
     x: Vector
-    errors: Vector
+    metric: str
+    costs: Vector
     crossed: bool
+
+    def mean(self, i: int) -> Interval:
+        """The mean of the metric over seeds, of one of the settings tried."""
+        return in_units(bootstrap(self.costs[i], seed=0), self.metric)
+
+    def best_of(self, rows: Indices) -> int:
+        """Which of these settings is best."""
+        return int(rows[winner(self.costs[rows])])
 
 
 def searched_numbers(study: Study) -> list[str]:
@@ -61,13 +72,14 @@ def searched_numbers(study: Study) -> list[str]:
 
 
 def sensitivity(results: Results) -> Figure:
-    """Mean error against each number that was searched, a row for each setting and a column for each world.
+    """Mean score against each number that was searched, a row for each setting and a column for each world.
 
     A point is the best over all other settings. Where those differ from value to value, as in a random search, settings
     are dots, and the line is the best of each stretch of the axis. Agents without the setting are level lines at their
     best.
     """
     settings, worlds = searched_numbers(results.study), list(results.worlds)[:MOST]
+    metrics = [judged_by(results, world) for world in worlds]
     columns = min(ACROSS, len(worlds))
     blocks = math.ceil(len(worlds) / columns)
     size = {"width": min(13.0, 4.5 + 3.5 * columns), "height": 1.4 + 3.1 * blocks * len(settings)}
@@ -75,16 +87,17 @@ def sensitivity(results: Results) -> Figure:
     by_world = panels.reshape(blocks, len(settings), columns).swapaxes(1, 2).reshape(-1, len(settings))
     for number, (column, world) in enumerate(zip(by_world, worlds, strict=False)):
         trials = tried(results, world)
+        told = number % columns > 0 and metrics[number] == metrics[number - 1]  # by the panel to the left
+        label = "" if told else METRIC_NAMES[metrics[number]].partition(",")[0]
         for axes, setting in zip(column, settings, strict=True):
             if axes is not column[0]:
                 axes.sharey(column[0])
             _draw(axes, trials, setting, _on_log_scale(results.study, setting), columns <= 2)
-            error = METRIC_NAMES[trials[0].metric].partition(",")[0] if number % columns == 0 else ""
-            style.caption(axes, "", NAMES.get(setting, setting.replace("_", " ")), error)
+            style.caption(axes, "", NAMES.get(setting, setting.replace("_", " ")), label)
         style.caption(
             column[0], style.stacked_title(world, 40), column[0].get_xlabel(), column[0].get_ylabel(), style.MEDIUM
         )
-        drawing.log_axis(column[0])
+        drawing.metric_axis(column[0], metrics[number])
     for axes in by_world[len(worlds) :].flat:
         axes.remove()
     style.key(figure, "outside upper right", columns=int(size["width"] / 2.6))
@@ -128,7 +141,7 @@ def _draw(axes: Axes, trials: Sequence[Trial], setting: str, log: bool, wide: bo
             beside = lined.index(base) - (len(lined) - 1) / 2
             _curve(axes, each, looks[base], beside, log)
         else:
-            _level(axes, each.errors, looks[base])
+            _level(axes, each, looks[base])
     if len(ticks) <= (TICKS if wide else TICKS // 2):
         axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
     elif log:
@@ -141,14 +154,14 @@ def _by_agent(trials: Sequence[Trial], setting: str) -> dict[str, Tried]:
     """What was tried of each agent; of one that has the setting, where it is a number."""
     rows: dict[str, list[tuple[dict[str, Any], Vector]]] = {}
     for trial in trials:
-        rows.setdefault(trial.cell.base, []).append((dict(trial.cell.point), trial.scores))
+        rows.setdefault(trial.cell.base, []).append((dict(trial.cell.point), trial.costs))
     found = {}
     for base, pairs in rows.items():
-        numbers = [(point, errors) for point, errors in pairs if is_number(point.get(setting))]
+        numbers = [(point, costs) for point, costs in pairs if is_number(point.get(setting))]
         x = np.array([point.pop(setting) for point, _ in numbers], dtype=np.float64)
         others = {tuple(point.items()) for point, _ in numbers}
-        errors = np.array([errors for _, errors in numbers or pairs])
-        found[base] = Tried(x, errors, 2 * len(x) > len(np.unique(x)) * len(others))
+        costs = np.array([costs for _, costs in numbers or pairs])
+        found[base] = Tried(x, trials[0].metric, costs, 2 * len(x) > len(np.unique(x)) * len(others))
     return found
 
 
@@ -173,33 +186,29 @@ def _curve(axes: Axes, each: Tried, looks: dict[str, Any], beside: float, log: b
         scale = np.log(each.x) if log else each.x
         stretches = min(STRETCHES, len(scale) // IN_EACH + 1)
         place = np.digitize(scale, np.linspace(scale.min(), scale.max(), stretches + 1)[1:-1])
-    chosen = [_winner(each, np.flatnonzero(place == i)) for i in np.unique(place)]
+    chosen = [each.best_of(np.flatnonzero(place == i)) for i in np.unique(place)]
     x = each.x[chosen]
     if one_by_one:  # a little beside those of others, so that intervals can be seen
         x = x * 1.02**beside if log else x + 0.008 * beside * np.ptp(distinct)
-    found = [bootstrap(each.errors[i], seed=0) for i in chosen]
+    found = [each.mean(i) for i in chosen]
     draw_line(axes, x, found, looks | ({"marker": None} if len(x) > MARKED else {}))
     means = [interval.estimate for interval in found]
-    best = int(np.argmin(means))
+    best = chosen.index(each.best_of(np.array(chosen)))
     if np.isfinite(means[best]):
         ring: dict[str, Any] = {"markersize": 14, "markeredgewidth": 2.0, "markerfacecolor": "none", "zorder": 4}
         axes.plot(x[best], means[best], "o", markeredgecolor=looks["color"], clip_on=False, **ring)
 
 
-def _winner(each: Tried, rows: Indices) -> int:
-    return int(rows[winner(each.errors[rows])])
-
-
 def _dots(axes: Axes, each: Tried, shade: str) -> None:
     """Settings tried, evenly spread over their order if there are many."""
-    means = each.errors.mean(axis=1)
+    means = sign(each.metric) * each.costs.mean(axis=1)
     finite = np.flatnonzero(np.isfinite(means))
     shown = finite[np.unique(np.linspace(0, len(finite) - 1, DOTS).astype(int))] if len(finite) > DOTS else finite
     axes.plot(each.x[shown], means[shown], DOT, color=shade, markersize=7, alpha=0.3, markeredgewidth=0)
 
 
-def _level(axes: Axes, errors: Vector, looks: dict[str, Any]) -> None:
+def _level(axes: Axes, each: Tried, looks: dict[str, Any]) -> None:
     """The best of an agent that is the same everywhere on the axis; nothing if it diverged."""
-    found: Interval = bootstrap(errors[winner(errors)], seed=0)
+    found = each.mean(winner(each.costs))
     if np.isfinite(found.estimate):
         axes.axhline(found.estimate, **{name: looks[name] for name in ("color", "linestyle", "linewidth", "label")})

@@ -16,8 +16,8 @@ from backcast.arrays import Mask, Vector
 from backcast.errors import InputError, nearest
 from backcast.settings import describe
 from backcast.studies.choice import alike, on_fresh_seeds, over_worlds, winner
+from backcast.studies.metrics import METRICS, better, in_units, sign
 from backcast.studies.search import Point, edge, is_number
-from backcast.studies.spec import METRICS
 from backcast.studies.statistics import Interval, bootstrap
 from backcast.studies.trials import Candidate, Progress, Results, Trial, group_of, names_of_worlds, not_done, tried
 
@@ -125,7 +125,7 @@ def best(
     Args:
         results: of one or several studies.
         by: some of study, world, agent, and any setting that was searched.
-        metric: rmsve, rmsve_inner, steps or reward, for the worlds that have it; None: the first of each world.
+        metric: rmsve, rmsve_inner, steps or reward, for the worlds that have it; None: what each world is judged by.
         last: judge by so many episodes at the end, or by all if there are fewer; None: by all.
 
     Raises:
@@ -178,10 +178,9 @@ def _best(
     candidates = [trials for trials in everything if all(world in trials for world in worlds)]
     if not candidates:
         raise InputError("by: no settings are done in all of the worlds yet, to be compared over them; add world")
-    metrics = list(dict.fromkeys(candidates[0][world].metric for world in worlds))
-    sign = -1.0 if metrics == ["reward"] else 1.0
-    relative = len(worlds) > 1 and sign > 0
-    costs = [sign * _stack(trials[world].scores for trials in candidates) for world in worlds]
+    metrics = _comparable({world: candidates[0][world].metric for world in worlds})
+    relative = len(worlds) > 1 and sign(metrics[0]) > 0
+    costs = [_stack(trials[world].costs for trials in candidates) for world in worlds]
     judged = over_worlds(costs, relative)
     chosen = winner(judged)
     trials = [trials[worlds[0]] for trials in candidates]
@@ -193,8 +192,8 @@ def _best(
         worlds=tuple(worlds),
         left_out=(*foreign, *waiting),
         relative=relative,
-        score=_turned(bootstrap(judged[chosen], seed=0), sign),
-        fresh=None if judged.shape[1] < 2 else _turned(bootstrap(on_fresh_seeds(judged), seed=0), sign),
+        score=in_units(bootstrap(judged[chosen], seed=0), metrics[0]),
+        fresh=None if judged.shape[1] < 2 else in_units(bootstrap(on_fresh_seeds(judged), seed=0), metrics[0]),
         tried=len(candidates),
         alike=int(near.sum()) - 1,
         diverged=int(lost.sum()),
@@ -223,6 +222,17 @@ def _shared_worlds(candidates: list[dict[str, Trial]], lives: set[tuple[str, str
             f"by: not all agents live in the same worlds, and cannot be compared over them; add world{also}"
         )
     return shared, [world for world in for_all if not for_all[world]]
+
+
+def _comparable(metrics: dict[str, str]) -> list[str]:
+    """The metrics of some worlds, each once; refused if higher is better in one world and lower in another."""
+    if len({sign(metric) for metric in metrics.values()}) > 1:
+        given = ", ".join(f"{metric} in {world}" for world, metric in metrics.items())
+        raise InputError(
+            f"by: worlds are judged by different metrics, of which there is no mean ({given}); add world,"
+            " or give one metric"
+        )
+    return list(dict.fromkeys(metrics.values()))
 
 
 def _stack(scores: Iterable[Vector]) -> Vector:
@@ -274,13 +284,6 @@ def _matters(value: float, others: Sequence[tuple[Any, bool]]) -> bool:
     return bool(far) and not any(far)
 
 
-def _turned(interval: Interval, sign: float) -> Interval:
-    """The interval of the negative, if the sign is."""
-    if sign > 0:
-        return interval
-    return Interval(-interval.estimate, -interval.high, -interval.low, interval.n, interval.level)
-
-
 def _numbers(interval: Interval) -> dict[str, float | None]:
     ends = {"mean": interval.estimate, "low": interval.low, "high": interval.high}
     return {name: value if np.isfinite(value) else None for name, value in ends.items()}
@@ -304,13 +307,15 @@ def _word(name: str, value: Any) -> str:
 
 def explained(found: Sequence[Best]) -> list[str]:
     """What the columns of a table of rows mean."""
+    metrics = dict.fromkeys(metric for each in found for metric in each.metric.split(", "))
     lines = [
+        "metric: what is compared; " + ", ".join(f"{metric}: {better(metric)}" for metric in metrics),
         "mean: over episodes and seeds, with its 95 % bootstrap interval over seeds",
         "on fresh seeds: chosen on every other seed and judged on the others, and the other way round",
         "alike: how many of the others tried these seeds do not tell from the best",
     ]
     if any(each.relative for each in found):
-        lines.insert(1, "÷ best: the mean over worlds of the mean divided by the best mean in that world")
+        lines.insert(2, "÷ best: the mean over worlds of the mean divided by the best mean in that world")
     return lines
 
 

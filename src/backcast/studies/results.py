@@ -13,7 +13,8 @@ from backcast.errors import InputError
 from backcast.studies.cells import Cell
 from backcast.studies.divergence import lost_episodes
 from backcast.studies.index import Index
-from backcast.studies.spec import METRICS, Study
+from backcast.studies.metrics import METRICS, PER_EPISODE, worst
+from backcast.studies.spec import Study
 from backcast.studies.store import Store
 
 CACHE = 256 * 2**20  # bytes of columns that are kept
@@ -151,9 +152,9 @@ class Results:
     def _rows(self, metric: str, runs: Indices) -> Vector:
         """Some runs of an agent, (runs, episodes), without what is not to be trusted after it diverged."""
         values, diverged = self._columns.rows(metric, runs), self._index.diverged[runs]
-        if metric in ("steps", "reward") and diverged.any():
+        if metric in PER_EPISODE and diverged.any():
             steps = values if metric == "steps" else self._columns.rows("steps", runs)
-            values = np.where(lost_episodes(steps, diverged), np.inf if metric == "steps" else -np.inf, values)
+            values = np.where(lost_episodes(steps, diverged), worst(metric), values)
         return values
 
     def _mean_of_every_run(self, metric: str) -> Vector:
@@ -165,8 +166,8 @@ class Results:
             file = int(self._index.file[runs[0]])
             if metric in self._columns.names(file):
                 means[runs] = self._columns.matrix(file, metric)[self._index.row[runs]].mean(axis=1)
-        if metric in ("steps", "reward"):
-            means[self._index.diverged > 0] = np.inf if metric == "steps" else -np.inf
+        if metric in PER_EPISODE:
+            means[self._index.diverged > 0] = worst(metric)
         return means
 
     def _check(self, world: str, agent: str, metric: str) -> None:

@@ -53,6 +53,7 @@ PLOT_NAMES = (
     "error-by-ratio",
     "reward-over-steps",
     "steps-per-episode",
+    "reward-per-episode",
     "error-by-agent",
     "error-by-horizon",
     "error-by-capacity",
@@ -60,7 +61,6 @@ PLOT_NAMES = (
     "error-against-seconds",
     "sensitivity",
 )
-METRICS = ("rmsve", "rmsve_inner", "steps", "reward")
 
 
 class _Searched(Strict):

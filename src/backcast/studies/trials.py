@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from backcast.arrays import Vector, as_whole
 from backcast.studies.cells import Cell
+from backcast.studies.metrics import sign
 from backcast.studies.search import Point
 from backcast.studies.spec import Study
 
@@ -21,7 +22,7 @@ class Scores(Protocol):
         """The agents that were run in a world."""
 
     def metrics(self, world: str, agent: str) -> Sequence[str]:
-        """What was measured, the error first."""
+        """What was measured."""
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
         """What was measured in each episode, (seeds, episodes)."""
@@ -55,6 +56,11 @@ class Trial(NamedTuple):
     scores: Vector
 
     @property
+    def costs(self) -> Vector:
+        """The scores, negative where higher is better, (seeds,): lower is better."""
+        return sign(self.metric) * self.scores
+
+    @property
     def candidate(self) -> "Candidate":
         """What it is a trial of."""
         return self.study.name, self.cell.base, self.cell.point
@@ -64,11 +70,17 @@ Candidate = tuple[str, str, Point]  # a study, an agent of it and its settings
 
 
 def tried(result: Scores, world: str, metric: str | None = None, last: int | None = None) -> list[Trial]:
-    """What every agent of a world scored; nothing if the metric is not measured there."""
+    """What every agent of a world scored; nothing if the metric is not measured there.
+
+    Args:
+        result: of a study.
+        world: the name of one of its worlds.
+        metric: what to score by; None: what the world is judged by.
+        last: score so many episodes at the end; None: all.
+    """
     cells, study = result.cells(world), result.study
-    measured = result.metrics(world, cells[0].label)
-    chosen = metric or measured[0]
-    if chosen not in measured:
+    chosen = metric or cells[0].world.judged_by
+    if chosen not in result.metrics(world, cells[0].label):
         return []
     return [Trial(study, cell, chosen, _mean(result, world, cell.label, chosen, last)) for cell in cells]
 

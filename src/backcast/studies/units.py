@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from backcast.runs import Runs, one_run, run_in_threads
 from backcast.studies.cells import Cell, digest
-from backcast.studies.spec import METRICS, Study
+from backcast.studies.metrics import METRICS
+from backcast.studies.spec import Study
 from backcast.studies.worldspec import WorldSpec
 from backcast.worlds import World
 

@@ -62,9 +62,7 @@ class Settings(Strict):
 
 
 def _from_gymnasium(id: str, max_steps: int | None = None, **given: Any) -> World:
-    import gymnasium
-
-    return from_gymnasium(gymnasium.make(id, max_episode_steps=max_steps), **given)
+    return from_gymnasium(id, max_episode_steps=max_steps, **given)
 
 
 class WorldKind(NamedTuple):
@@ -144,6 +142,11 @@ class WorldSpec(Strict):
     def purpose(self) -> str:
         """Whether values are predicted there, or improved."""
         return WORLD_KINDS[self.kind].purpose or ("prediction" if self.build().is_prediction else "control")
+
+    @functools.cached_property
+    def judged_by(self) -> str:
+        """The metric by which agents are compared there, as the world says (`World.judged_by`)."""
+        return "rmsve" if self.purpose == "prediction" else self.build().judged_by
 
     @functools.cached_property
     def identity(self) -> dict[str, Any]:

@@ -24,18 +24,24 @@ def from_mdp(mdp: FiniteMDP, policy: ArrayLike | None = None, name: str = "mdp",
     return World(name, mdp, policy=pi, max_steps=limit)
 
 
-def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = None) -> World:
+def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = None, **options: Any) -> World:
     """A world from a Gymnasium environment that carries its table, `env.unwrapped.P[s][a]`.
 
     Such are FrozenLake, CliffWalking, Taxi and other "toy text" environments. An episode is truncated where the
     environment's own time limit does it.
 
     Args:
-        env: the environment.
+        env: the environment, or its id.
         discount: γ, which a Gymnasium environment does not say.
         start: distribution of the first state; by default the environment's `initial_state_distrib`.
+        options: of `gymnasium.make`, with an id.
+
+    Examples:
+        >>> from_gymnasium("FrozenLake-v1", is_slippery=False).mdp
+        FiniteMDP(16 states, 4 actions, 64 transitions, discount 0.99, 5 terminal, dense)
     """
-    bare = getattr(env, "unwrapped", env)
+    env = _made(env, options)
+    bare = env.unwrapped
     own = getattr(bare, "world", None)
     if isinstance(own, World):  # its discount is its own; a time limit around it counts
         limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
@@ -43,8 +49,8 @@ def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = N
     table = getattr(bare, "P", None)
     if table is None:
         raise InputError(
-            f"env: {type(bare).__name__} carries no table (env.unwrapped.P); backcast.train runs agents on any"
-            " environment with Discrete spaces"
+            f"env: {type(bare).__name__} carries no table (env.unwrapped.P), which backcast.run and studies need;"
+            f" {_what_train_can_do(env)}"
         )
     try:
         n_states, n_actions = len(table), len(table[0])
@@ -70,6 +76,46 @@ def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = N
     name = spec.id if spec is not None else type(bare).__name__
     mdp = outcomes.mdp(n_states, n_actions, discount, first, terminal)
     return World(name, mdp, outcomes, max_steps=getattr(spec, "max_episode_steps", None))
+
+
+def _made(env: Any, options: dict[str, Any]) -> Any:
+    """The environment, made if its id is given."""
+    import gymnasium
+
+    if isinstance(env, str):
+        try:
+            return gymnasium.make(env, **options)
+        except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
+            raise InputError(f"env: {env!r} cannot be made ({error})") from error
+    if not hasattr(env, "unwrapped"):
+        raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment or its id")
+    for name in options:
+        raise InputError(f"{name}: given with an environment that is made already; options go with an id")
+    return env
+
+
+def _what_train_can_do(env: Any) -> str:
+    """A sentence for those who have an environment without a table."""
+    from gymnasium.spaces import Box, Discrete
+
+    if not isinstance(env.action_space, Discrete):
+        return f"backcast.train needs none, but its action space is {env.action_space}, expected Discrete"
+    if isinstance(env.observation_space, Discrete):
+        return "backcast.train runs agents in it step by step"
+    if isinstance(env.observation_space, Box):
+        return (
+            "backcast.train runs agents in it step by step if they have features, such as"
+            ' backcast.agent("q", features=backcast.features.tiles())'
+        )
+    return f"backcast.train needs none, but {unusable(env.observation_space)}"
+
+
+def unusable(space: Any) -> str:
+    """Why observations that are neither a number nor a Box cannot be used, and what makes them usable."""
+    return (
+        f"its observation space is {space}, expected Discrete or Box: gymnasium.wrappers.FlattenObservation makes it"
+        " a Box, for agents with features; TransformObservation may number its observations, for agents without"
+    )
 
 
 def _start(bare: Any, given: ArrayLike | None, n_states: int) -> Vector:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +15,7 @@ from backcast.exact.chains import as_policy, mix
 from backcast.mdp import FiniteMDP
 
 _DENSE_LIMIT = 1_000_000
+_ROUNDING = 1e-9  # expected rewards are equal if they differ by no more than this part
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +105,21 @@ class World:
         """Whether there is nothing to choose: values are predicted, not improved."""
         return self.policy is not None or self.mdp.n_actions == 1
 
+    @cached_property
+    def judged_by(self) -> Literal["rmsve", "steps", "reward"]:
+        """The metric by which agents are compared here.
+
+        In prediction the error of the values, `rmsve`: lower is better. In control the `reward` of an episode: higher
+        is better. But where every ending is a goal, agents differ in how soon they reach one: `steps`, lower is better.
+        Every ending is a goal if all transitions into terminal states earn the same expected reward, above 0, and all
+        others nothing (only transitions that can be reached from the start count).
+        """
+        if self.redraw is not None:
+            return self.draw(0).judged_by
+        if self.is_prediction:
+            return "rmsve"
+        return "steps" if _every_ending_is_a_goal(self.mdp) else "reward"
+
     @property
     def discount(self) -> float:
         """γ."""
@@ -177,6 +193,17 @@ def outcomes_of(mdp: FiniteMDP) -> Outcomes:
     table = mdp.table
     rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
     return Outcomes(rows, table.indices.astype(np.int64), table.data, mdp.table_reward.data)
+
+
+def _every_ending_is_a_goal(mdp: FiniteMDP) -> bool:
+    """Whether nothing but ending an episode is rewarded, and every way to end it equally."""
+    lives = np.repeat(mdp.reachable & ~mdp.terminal, mdp.n_actions)
+    made = np.repeat(lives, np.diff(mdp.table.indptr))
+    ends, earned = mdp.terminal[mdp.table.indices[made]], mdp.table_reward.data[made]
+    if not ends.any() or earned[~ends].any():
+        return False
+    goals = earned[ends]
+    return bool(goals.min() > 0 and np.ptp(goals) <= _ROUNDING * goals.max())
 
 
 def _under(outcomes: Outcomes, policy: Vector) -> Outcomes:

@@ -8,6 +8,7 @@ const TOP = 30;
 const BOTTOM = 24;
 const DASHES = [[], [6, 3]]; // the second line is dashed: colour alone does not tell them apart
 const SHARPEST = 2;
+const DOT = 1.4;
 const LINE = 14;
 
 export class Chart {
@@ -16,12 +17,16 @@ export class Chart {
   #title;
   #unit;
   #logarithmic;
+  #recent;
   #data = { series: [], cursor: null, length: 1 };
   #request = 0;
 
-  constructor(canvas, { title, unit = "", logarithmic = false }) {
+  /** With `recent`, lines are means of so many episodes, and single episodes are dots. */
+  constructor(canvas, { title, unit = "", logarithmic = false, recent = 1 }) {
     [this.#canvas, this.#context] = [canvas, canvas.getContext("2d")];
     [this.#title, this.#unit, this.#logarithmic] = [title, unit, logarithmic];
+    this.#recent = recent;
+    if (recent > 1) this.#unit = `mean of the last ${recent}`;
     canvas.style.display = "block";
     canvas.style.width = "100%";
     canvas.setAttribute("role", "img");
@@ -30,7 +35,8 @@ export class Chart {
   }
 
   setData(data) {
-    this.#data = data;
+    const smooth = ({ values, ...line }) => ({ ...line, values: means(values, this.#recent), single: values });
+    this.#data = this.#recent > 1 ? { ...data, series: data.series.map(smooth) } : data;
     this.draw();
   }
 
@@ -71,6 +77,7 @@ export class Chart {
     });
     lines.forEach((line) => line.band && drawBand(context, plot, line));
     drawCursor(context, theme, plot, this.#data.cursor);
+    lines.forEach((line) => line.single && drawDots(context, plot, line));
     lines.forEach((line) => drawLine(context, plot, line.values, line, 1.8));
     drawNames(context, theme, plot, lines, x + width);
   }
@@ -110,8 +117,8 @@ export class Chart {
 /** The least and the largest value to show, and the ticks between. */
 function scaleOf(series, logarithmic) {
   let [low, high] = [Infinity, -Infinity];
-  for (const { values, band } of series) {
-    for (const row of [values, band?.low ?? [], band?.high ?? []]) {
+  for (const { values, single, band } of series) {
+    for (const row of [single ?? values, band?.mean ?? [], band?.high ?? []]) { // a band may end below what is possible
       for (const value of row) {
         if (!Number.isFinite(value) || (logarithmic && value <= 0)) continue;
         [low, high] = [Math.min(low, value), Math.max(high, value)];
@@ -146,6 +153,14 @@ function logarithmicScale(low, high) {
 function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((multiple) => multiple * power).find((step) => step >= least * 0.999);
+}
+
+/** Of each value, the mean of it and those just before, so many in all; nothing where it is no number. */
+function means(values, recent) {
+  return values.map((value, i) => {
+    const known = values.slice(Math.max(0, i - recent + 1), i + 1).filter(Number.isFinite);
+    return Number.isFinite(value) ? known.reduce((sum, each) => sum + each, 0) / known.length : null;
+  });
 }
 
 function drawTitle(context, theme, plot, x, y, title, unit) {
@@ -237,6 +252,15 @@ function drawBand(context, plot, { band, colour, dash }) {
   for (const [x, y] of [...above, ...below.reverse()]) context.lineTo(x, y);
   context.fill();
   drawLine(context, plot, band.mean, { colour: faded(colour, 0.75), dash }, 1);
+}
+
+function drawDots(context, plot, { single, colour }) {
+  context.fillStyle = faded(colour, 0.4);
+  for (const [x, y] of pointsOf(plot, single)) {
+    context.beginPath();
+    context.arc(x, y, DOT, 0, 2 * Math.PI);
+    context.fill();
+  }
 }
 
 /** Writes each name where its line ends: to the right if there is room, else above the upper, below the lower line. */

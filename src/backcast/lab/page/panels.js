@@ -5,7 +5,9 @@ import { divergingStops, legendStops, onThemeChange, palette, readableOn } from 
 import { brief, byId, make, throttled, typeset } from "./dom.js";
 
 const SIDES = ["left", "right"];
-const CURVES = ["steps", "error", "updates"];
+const CURVES = ["steps", "reward", "error", "updates"];
+const JUDGED_BY = { steps: "steps", reward: "reward", rmsve_inner: "error" }; // the chart of each metric
+const RECENT = 10; // episodes that the line of rewards is a mean of: of a single one it is often all or nothing
 const BETWEEN_CHARTS = 100;
 const BELOW = 16; // pixels between boards, transport and the edge of the window
 const WIDE = matchMedia("(min-width: 75rem)"); // as in style.css
@@ -68,11 +70,12 @@ export function showColours(agents) {
   });
 }
 
-/** The three charts, and the episodes they show. */
+/** The charts, and the episodes they show. */
 export class Charts {
   constructor() {
     this.charts = [
       new Chart(byId("chart-steps"), { title: "Steps per episode", unit: "logarithmic scale", logarithmic: true }),
+      new Chart(byId("chart-reward"), { title: "Reward per episode", recent: RECENT }),
       new Chart(byId("chart-error"), { title: "Error", unit: "against the exact values" }),
       new Chart(byId("chart-updates"), { title: "Value updates used", unit: "since the start" }),
     ];
@@ -86,7 +89,8 @@ export class Charts {
   setScene(scene) {
     this.#forget();
     this.scene = scene;
-    this.charts[1].setOptions({ unit: scene.error });
+    this.charts[CURVES.indexOf("error")].setOptions({ unit: scene.error });
+    byId("judged").textContent = scene.judged;
     showColours(scene.agents);
     const names = scene.agents.map(({ label }, side) =>
       make("li", { "data-side": SIDES[side] }, make("span", { class: "line" }), label),
@@ -105,7 +109,7 @@ export class Charts {
   }
 
   get #first() {
-    return this.scene.metric === "steps" ? "steps" : "error";
+    return JUDGED_BY[this.scene.metric];
   }
 
   /** Add the episodes that a frame brings, and move the cursor to its moment. */

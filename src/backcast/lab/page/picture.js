@@ -9,7 +9,7 @@ const WIDTH = 1200;
 const MARGIN = 32;
 const BETWEEN = 32;
 const [SMALLEST, TALLEST] = [140, 620];
-const CHART = 210;
+const [CHART, ACROSS] = [210, 2];
 const ADDRESS = 180; // characters of the address in a line
 const SHARPNESS = 2;
 
@@ -36,7 +36,8 @@ export function compose({ scene, scale, boards, charts, moment, words, address }
   const sentences = boards.map((_, i) => wrapped(context, words[i], column));
   const spoken = 20 * Math.max(...sentences.map((lines) => lines.length));
   const source = address.match(new RegExp(`.{1,${ADDRESS}}`, "g"));
-  const height = MARGIN + 56 + 30 + tall + 16 + spoken + 44 + CHART + 24 + 15 * source.length + MARGIN / 2;
+  const plots = Math.ceil(charts.length / ACROSS) * CHART;
+  const height = MARGIN + 56 + 30 + tall + 16 + spoken + 44 + plots + 24 + 15 * source.length + MARGIN / 2;
   canvas.width = WIDTH * SHARPNESS;
   canvas.height = Math.ceil(height) * SHARPNESS;
   context.scale(SHARPNESS, SHARPNESS);
@@ -58,7 +59,7 @@ export function compose({ scene, scale, boards, charts, moment, words, address }
   y += 16 + tall + 26 + spoken;
   drawLegend(context, theme, scale, boards[0].view, y);
   drawCharts(context, charts, y + 34);
-  y += 34 + CHART + 16;
+  y += 34 + plots + 16;
   source.forEach((line, k) => write(context, line, MARGIN, y + 15 * k, { colour: theme.muted, size: 11 }));
   return canvas;
 }
@@ -98,8 +99,11 @@ function drawLegend(context, theme, [low, high], view, y) {
 }
 
 function drawCharts(context, charts, y) {
-  const width = (WIDTH - 2 * MARGIN - BETWEEN * (charts.length - 1)) / charts.length;
-  charts.forEach((chart, i) => chart.renderTo(context, MARGIN + i * (width + BETWEEN), y, width, CHART));
+  const width = (WIDTH - 2 * MARGIN - BETWEEN * (ACROSS - 1)) / ACROSS;
+  charts.forEach((chart, i) => {
+    const [row, column] = [Math.floor(i / ACROSS), i % ACROSS];
+    chart.renderTo(context, MARGIN + column * (width + BETWEEN), y + row * CHART, width, CHART - 10);
+  });
 }
 
 function wrapped(context, text, width) {
