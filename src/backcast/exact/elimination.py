@@ -30,8 +30,8 @@ _BLOCK = 64
 class Dense:
     """The elimination of a dense Q (n, n) with its leak (n,), block after block, the last one first.
 
-    One matrix keeps what is needed: on the diagonal (I − Q_KK)⁻¹ of each block K when later ones are eliminated, left of
-    it (I − Q_KK)⁻¹ Q_KR to the earlier states R, above it Q_RK.
+    One matrix keeps what is needed: on the diagonal (I − Q_KK)⁻¹ of each block K when later ones are eliminated, left
+    of it (I − Q_KK)⁻¹ Q_KR to the earlier states R, above it Q_RK.
     """
 
     def __init__(self, Q: Vector, leak: Vector) -> None:

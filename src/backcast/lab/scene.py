@@ -46,12 +46,6 @@ class Era:
         inner = ~self.world.mdp.terminal
         return inner if self.world.is_prediction else inner & self.world.mdp.reachable
 
-    @property
-    def metric(self) -> Literal["rmsve_inner", "steps", "reward"]:
-        """What agents are compared by: what the world is judged by, without terminal states in prediction."""
-        by = self.world.judged_by
-        return "rmsve_inner" if by == "rmsve" else by
-
     def error(self, values: Vector) -> float:
         """The root mean squared error of v(s), or max_a q(s, a), against the exact values."""
         return float(np.sqrt(np.mean((values[self.judged] - self.truth[self.judged]) ** 2)))
@@ -94,6 +88,12 @@ class Scene:
         """An agent that has not begun."""
         side = "left" if agent is self.agents[0] else "right"
         return _named(side, partial(agent.build, setup_for(self.world, self.config.seed, self.limit)))
+
+    @property
+    def metric(self) -> Literal["rmsve_inner", "steps", "reward"]:
+        """What agents are compared by: what the world is judged by, without terminal states in prediction."""
+        by = self.world.judged_by
+        return "rmsve_inner" if by == "rmsve" else by
 
     def era(self, taken: int) -> int:
         """The number of the era in which a run is that has taken so many real steps."""
