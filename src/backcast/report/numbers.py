@@ -90,7 +90,7 @@ def error_metric(results: Results, world: str) -> str:
 
 
 def mean_error(results: Results, world: str, agent: str) -> Interval:
-    """An agent's mean over episodes and seeds, with the 95 % bootstrap interval over seeds."""
+    """An agent's mean over episodes and seeds, with the 95 % studentised bootstrap interval over seeds."""
     return bootstrap(results.means(world, agent, error_metric(results, world)), seed=0)
 
 
