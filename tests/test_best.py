@@ -544,7 +544,10 @@ def test_the_command_prints_a_table_and_warns(directory):
         [world, agent] for world in ("custom-maze", "maze") for agent in ("q", "backward@previous")
     ]
     assert "on fresh seeds: chosen on every other seed" in shown.stdout
-    assert shown.stderr == "maze, backward@previous: alpha = 1 is the largest value tried, and the largest allowed\n"
+    assert shown.stderr.splitlines() == [
+        "custom-maze, backward@previous: alpha = 0.01 is the smallest value tried: better ones may lie beyond",
+        "maze, backward@previous: alpha = 1 is the largest value tried, and the largest allowed",
+    ]
     (result,) = results(directory)
     printed = json.loads(backcast("best", directory, "--by", "world,agent", "--last", 10, "--json").stdout)
     assert printed == [each.as_dict() for each in best(result, ["world", "agent"], last=10)]

@@ -14,7 +14,7 @@ from backcast.studies.claims import CLAIMS, CONTRADICTED, FEWEST_SEEDS, SUPPORTE
 
 SIZES = (2, 3, 5, 7, 10, 20, 50)
 SAMPLES, RESAMPLES, AT_ONCE = 10_000, 2_000, 500
-STUDIES = 1_000  # in which a claim is judged
+STUDIES, FEWER = 1_000, 250  # in which a claim is judged, and one of more than ten comparisons
 STRUCTURES = (4, 9, 8, 1, 11, 3)  # claims; the others are built like one of these
 LEVEL = 0.95
 EFFECT = 20.0  # in standard deviations: beyond doubt
@@ -138,8 +138,9 @@ def main() -> None:
     header = [f"{verdict}, {n} seeds" for n in sizes for verdict in ("contradicted", "supported")]
     print("\n| claim | comparisons | noise | " + " | ".join(header) + " |\n" + "|---" * (3 + len(header)) + "|")
     for claim in sorted((each for each in CLAIMS if each.number in STRUCTURES), key=lambda each: len(each.comparisons)):
+        studies = STUDIES if len(claim.comparisons) <= 10 else FEWER
         for name, draw in NOISE.items():
-            found = [rate for n in sizes for rate in wrong_verdicts(claim, draw, n, STUDIES, seed=0)]
+            found = [rate for n in sizes for rate in wrong_verdicts(claim, draw, n, studies, seed=0)]
             rates = " | ".join(f"{rate:.3f}" for rate in found)
             print(f"| {claim.number} | {len(claim.comparisons)} | {name} | {rates} |", flush=True)
 

@@ -86,7 +86,7 @@ def judged_by(results: Results, world: str) -> str:
 
 
 def mean_score(results: Results, world: str, agent: str) -> Interval:
-    """An agent's mean over episodes and seeds, with the 95 % bootstrap interval over seeds."""
+    """An agent's mean over episodes and seeds, with the 95 % studentised bootstrap interval over seeds."""
     metric = judged_by(results, world)
     return in_units(bootstrap(sign(metric) * results.means(world, agent, metric), seed=0), metric)
 
