@@ -158,7 +158,7 @@ class World:
         from backcast.loop import FOREVER, Tables
 
         step, later = (FOREVER, self) if self.later is None else self.later
-        return Tables(self.steps_table, later.steps_table, min(step, FOREVER))
+        return Tables(self.steps_table, later.steps_table, step)
 
     @cached_property
     def rows(self) -> Any:
