@@ -197,6 +197,24 @@ def test_backward_corrections_vanish_on_average_at_the_true_values(world_and_pol
         np.testing.assert_allclose(d[seen] @ correction[seen], 0, atol=1e-10)
 
 
+@given(worlds_and_policies())
+def test_weighed_by_the_later_end_a_lambda_of_each_state_leaves_the_true_values_alone(world_and_policy):
+    """The paper's weights do not (tests/test_unbiased_planning.py); for a constant λ both are the same."""
+    mdp, policy = world_and_policy
+    lam = np.linspace(0.1, 0.9, mdp.n_states)
+    d, v = bc.exact.stationary(mdp, policy), bc.exact.value(mdp, policy)
+    model = bc.exact.lambda_model(mdp, policy, lam, weigh_by="later")
+    correction = dense(bc.exact.tabular_correction(mdp, model, v))
+    np.testing.assert_allclose(d[d > 0] @ correction[d > 0], 0, atol=1e-10 * (1 + np.abs(v).max()))
+    x = np.arange(mdp.n_states) + 1.0
+    operator = bc.exact.lambda_model(mdp, policy, lam, weigh_by="later", as_operator=True)
+    for part in ("states", "earned", "discounted"):
+        np.testing.assert_allclose(getattr(operator, part) @ x, dense(getattr(model, part)) @ x, atol=1e-10)
+    earlier, later = (bc.exact.lambda_model(mdp, policy, 0.7, weigh_by=end) for end in ("earlier", "later"))
+    np.testing.assert_allclose(dense(later.states), dense(earlier.states), atol=1e-12)
+    np.testing.assert_allclose(dense(later.reward), dense(earlier.reward), atol=1e-10)
+
+
 def test_the_papers_mixture_reward_does_not_make_a_valid_correction():
     """Σ_n w_n r⁽ⁿ⁾ ignores how likely each horizon is given both ends; the posterior-weighted reward does not."""
     mdp = random_mdp(np.random.default_rng(8), 4, 1, density=1.0)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from backcast.arrays import Indices, Matrix, Vector, as_floats, as_whole, ratio, refuse_non_finite
 from backcast.errors import InputError
@@ -121,6 +121,7 @@ def lambda_model(
     lam: ArrayLike = 0.0,
     looking: str = "backward",
     *,
+    weigh_by: str = "earlier",
     as_operator: bool = False,
 ) -> TimeExtended:
     """The λ-model: going backward, stop at each predecessor s̃ with probability 1 − λ(s̃) (appendix A.3).
@@ -128,11 +129,17 @@ def lambda_model(
     P←_λ(s̃ | s) = (1 − λ(s̃)) P←(s̃ | s) + Σ_x λ(x) P←(x | s) P←_λ(s̃ | x), which is
     P←_λ = (I − P← Λ)⁻¹ P← (I − Λ), and (1 − λ) Σ_{n≥1} λⁿ⁻¹ P←⁽ⁿ⁾ for a constant λ.
 
+    If λ differs between states, planning with that model moves values away from v_π: how much a way from s̃ counts
+    depends on what happened on it. Weighed by the later end, (I − Λ) (I − P← Λ)⁻¹ P←, the weights of all ways from s̃
+    that share their first k steps add up to λ(s₁) … λ(s_k), whatever follows, and v_π is left alone. But these rows are
+    no distributions: they may sum to more than 1, and planning may need a smaller step size.
+
     Args:
         mdp: the world.
         policy: the policy that the model is tied to.
         lam: λ in [0, 1], a number or one per state (S,); it must be below 1 in some visited state.
         looking: as in `n_step`; looking forward, λ is a number.
+        weigh_by: whose 1 − λ a way counts: that of its "earlier" end s̃, as in the paper, or of its "later" end s.
         as_operator: give operators (see `TimeExtended`), each application of which solves one or two sparse systems.
 
     Returns:
@@ -147,6 +154,13 @@ def lambda_model(
     d = visits(mdp, policy)
     if (1 - lam[d.scaled > 0]).max() < _NEVER:
         raise InputError("lam: it is 1 (or nearly) in every visited state: the model stops at no predecessor")
+    if weigh_by not in ("earlier", "later"):
+        raise InputError(f"weigh_by: {weigh_by!r} given, expected 'earlier' or 'later'")
+    if weigh_by == "later":
+        every = stopping_model(mdp, policy, np.ones_like(lam), lam, looking, as_operator=as_operator, d=d)
+        weights = sparse.diags_array(1 - lam)
+        rows = aslinearoperator(weights) if as_operator else weights
+        return replace(every, **{part: rows @ getattr(every, part) for part in ("states", "earned", "discounted")})
     return stopping_model(mdp, policy, 1 - lam, lam, looking, as_operator=as_operator, d=d)
 
 

@@ -5,7 +5,8 @@ one has an alternative (`otherwise`), that one of the two is. So it takes differ
 contradict it:
 
 - It is supported if every comparison is, on its own: its 95 % interval lies above 0. No adjustment is needed: a claim
-  that is false in one comparison is supported only if that one errs (an intersection-union test: Berger 1982).
+  that is false in one comparison is supported only if that one errs (an intersection-union test: Berger 1982). Where
+  one of two is enough, either may err, and the intervals are those of the next line.
 - It is contradicted if one comparison is, with its alternative. Of many comparisons one is likely to look so by chance;
   therefore these intervals hold for all comparisons of the claim together (`simultaneous`).
 
@@ -79,31 +80,35 @@ class Part:
 
     @property
     def verdict(self) -> str:
-        """Supported if it is, or what may hold instead; contradicted if both are."""
-        found = {self._alone, self.otherwise.verdict if self.otherwise else CONTRADICTED}
+        """What the intervals say; with an alternative, supported if one of the two is, contradicted if both are."""
+        if self.otherwise is None:
+            return self._says(self.effect)
+        found = {part._says(part.together) for part in (self, self.otherwise)}
         if SUPPORTED in found:
             return SUPPORTED
         return CONTRADICTED if found == {CONTRADICTED} else UNDECIDED
 
-    @property
-    def _alone(self) -> str:
-        """What the intervals say."""
-        if self.effect is None or self.together is None or self.effect.n < FEWEST_SEEDS:
+    def _says(self, supports: Interval | None) -> str:
+        """Supported if that interval lies above 0, contradicted if the one that holds for all lies below."""
+        if supports is None or self.together is None or supports.n < FEWEST_SEEDS:
             return UNDECIDED
-        if self.effect.low > 0:
+        if supports.low > 0:
             return SUPPORTED
         return CONTRADICTED if self.together.high < 0 else UNDECIDED
 
     @property
     def interval(self) -> Interval | None:
         """The one that the verdict rests on."""
-        return self.effect if self._alone == SUPPORTED else self.together
+        return self.effect if self.otherwise is None and self.verdict == SUPPORTED else self.together
 
     @property
     def outcome(self) -> str:
         """The effect with the interval that its verdict rests on and its unit, or why there is none."""
-        found = self.diverged if self.interval is None else f"{self.interval} {self.unit}"
-        return f"{found}; or {self.otherwise.name}: {self.otherwise.outcome}" if self.otherwise else found
+        other, found = self.otherwise, self._found(self.interval)
+        return found if other is None else f"{found}; or {other.name}: {other._found(other.together)}"
+
+    def _found(self, interval: Interval | None) -> str:
+        return self.diverged if interval is None else f"{interval} {self.unit}"
 
     @property
     def remark(self) -> str:

@@ -13,7 +13,8 @@ that are the same in every resample cancel and are left out.
 Of few seeds, or of many that are equal, a resample may have no spread at all, and its t* be infinite. Its standard
 error therefore counts as at least `FLOOR` times that of the data; what that changes, docs/studies.md says.
 
-Where there is no standard error, because runs diverged or the middle values are all the same, an interval is the middle
+Where there is no standard error, because runs diverged, the middle values are all the same or the statistic is
+another one, an interval is the middle
 `level` of the resampled statistics themselves (percentiles).
 
 References:
@@ -25,9 +26,9 @@ References:
     for multiple hypothesis testing, Journal of the American Statistical Association 100, 2005.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil, floor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,6 +93,15 @@ def resample(x: Vector, share: float, rng: np.random.Generator, resamples: int) 
     estimate, variance = _moments(finite, infinite, np.ones((1, n)), share)
     variance[infinite.any(axis=1)] = np.inf  # also of a trimmed mean: it may be infinite in some resamples
     return Resampled(estimate[:, 0] + centre, variance[:, 0], estimates + centre[:, None], variances)
+
+
+def of_any(x: Vector, statistic: Callable[..., Any], rng: np.random.Generator, resamples: int) -> Vector:
+    """Any statistic of resamples of x (n,), (resamples,)."""
+    found, at_once = np.empty(resamples), max(1, DRAWN_AT_ONCE // x.size)
+    for first in range(0, resamples, at_once):
+        rows = min(at_once, resamples - first)
+        found[first : first + rows] = statistic(x[rng.integers(x.size, size=(rows, x.size))], axis=1)
+    return found
 
 
 def mean_over_strata(parts: Sequence[Resampled], sizes: Sequence[int]) -> Resampled:
