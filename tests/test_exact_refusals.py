@@ -45,6 +45,7 @@ REFUSALS = {
     "lam one": (lambda: exact.lambda_model(MDP, PI, 1.0), r"lam: it is 1 \(or nearly\) in every visited state"),
     "lam almost one": (lambda: exact.lambda_model(MDP, PI, 1 - 1e-13), r"lam: it is 1 \(or nearly\)"),
     "initiation": (lambda: exact.option_model(MDP, PI, 0.0), r"initiation: it is 0 in every visited state"),
+    "initiation nearly 0": (lambda: exact.option_model(MDP, PI, 1e-13), r"initiation: it is 0 in every visited state"),
     "features": (
         lambda: exact.backward_correction(MDP, PI, np.eye(3), np.ones(3)),
         r"features: shape \(3, 3\) given",

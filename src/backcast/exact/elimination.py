@@ -30,8 +30,8 @@ _BLOCK = 64
 class Dense:
     """The elimination of a dense Q (n, n) with its leak (n,), block after block, the last one first.
 
-    One matrix keeps what is needed: on the diagonal (I − Q_KK)⁻¹ of each block K when later ones are eliminated, left
-    of it (I − Q_KK)⁻¹ Q_KR to the earlier states R, above it Q_RK.
+    One matrix keeps what is needed. For each block K, when later ones are eliminated, and the earlier states R:
+    (I − Q_KK)⁻¹ on the diagonal, (I − Q_KK)⁻¹ Q_KR left of it, Q_RK above it.
     """
 
     def __init__(self, Q: Vector, leak: Vector) -> None:
@@ -158,7 +158,8 @@ class Factors:
         stack, mark, end = np.empty((3, n), dtype=np.int64)
         given = plan.indptr, plan.indices, plan.data, leak[self._order], plan.parent
         factors = self._start, self._column, self._upper, self._lower, self._exits
-        eliminate(*given, *factors, work, stack, mark, end)
+        with np.errstate(all="ignore"):
+            eliminate(*given, *factors, work, stack, mark, end)
 
     def solve(self, b: Vector) -> Vector:
         """Solve (I − Q) x = b for b (n,) or (n, k)."""
@@ -174,7 +175,8 @@ class Factors:
         from backcast.exact.thin import substitute
 
         x, ordered = np.empty(len(b)), b[self._order]
-        substitute(self._start, self._column, scattered, gathered, before, after, ordered)
+        with np.errstate(all="ignore"):
+            substitute(self._start, self._column, scattered, gathered, before, after, ordered)
         x[self._order] = ordered
         return x
 

@@ -93,7 +93,7 @@ class Leaky:
             return elimination.Dense(self.Q.toarray(), self.leak)
         if plan.work > _LARGEST_WORK or plan.fill > _LARGEST_FILL:
             raise InputError(
-                f"policy: its chain has {n:,} states, which need {20 * plan.fill / 2**30:.1f} GiB and"
+                f"chain: it has {n:,} states, which need {20 * plan.fill / 2**30:.1f} GiB and"
                 f" {plan.work:.1g} multiplications to be eliminated, and an iterative solution could not be certified:"
                 " it mixes too slowly"
             )
@@ -134,7 +134,7 @@ def certified_krylov(system: sparse.csr_array, b: Vector, norm: float, order: fl
         residual = b - system @ x
         size = float(np.linalg.norm(x, order))
         error = norm * float(np.linalg.norm(residual, order))
-        lost = norm * float(np.linalg.norm(_rounding(system, x) + _UNIT * np.abs(b), order))
+        lost = norm * float(np.linalg.norm(_rounding(system, x) + 4 * _UNIT * np.abs(b), order))
         if error <= max(_GOAL * size, lost) and error + lost <= _CERTIFIED * size:
             return x
     return None

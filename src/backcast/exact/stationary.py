@@ -28,7 +28,8 @@ _BITS = 600  # a scaled probability is at least 2^−_BITS
 _OFTEN = 1e250  # visits between two visits to a reference that is worth the name
 _RARE = 1e-250
 _ATTEMPTS = 20
-_DISCONNECTED = "policy: parts of its chain are connected so weakly that it is lost in double precision"
+_SETTLED = 0.1
+_DISCONNECTED = "chain: parts of it are connected so weakly that it is lost in double precision"
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def _by_mixing(P: sparse.csr_array) -> Vector | None:
         return None
     e = np.ones(len(w))
     found = certified_krylov(system[:, others], -dense(system[:, [reference]]).ravel(), norm)
-    if found is None:
+    if found is None or np.abs(found - 1).max() > _SETTLED:  # the error is relative to the largest entry of e
         return None
     e[others] = found
     return w * e / (w @ e)

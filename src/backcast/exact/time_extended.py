@@ -235,8 +235,8 @@ def option_model(
     """
     iota = _per_state("initiation", initiation, mdp.n_states)
     d = visits(mdp, policy)
-    if (iota[d.scaled > 0] == 0).all():
-        raise InputError("initiation: it is 0 in every visited state, so that the option begins nowhere")
+    if iota[d.scaled > 0].max() < _NEVER:
+        raise InputError("initiation: it is 0 in every visited state (or nearly), so that the option begins nowhere")
     beta = 0.0 if termination is None else _per_state("termination", termination, mdp.n_states)
     model = stopping_model(mdp, policy, iota, (1 - iota) * (1 - beta), as_operator=as_operator, d=d)
     return model if as_operator else model.states
