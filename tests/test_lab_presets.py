@@ -214,7 +214,8 @@ def test_the_study_has_what_is_on_the_screen(given):
     for cell, runs in zip(cells, on_screen(given), strict=True):
         done = perform(Unit(cell, (given["seed"],)))
         assert isinstance(done, Finished)
-        metric = {"maze": "steps", "gymnasium": "reward"}.get(given["world"]["kind"], "rmsve_inner")
+        metrics = {"maze": "steps", "blocking-maze": "steps", "gymnasium": "reward"}
+        metric = metrics.get(given["world"]["kind"], "rmsve_inner")
         assert done.table[metric].to_pylist() == shown(runs)[0].tolist()
         assert done.table["updates"].to_pylist() == runs.updates.by_episode[0].tolist()
         assert study.plots == ["error-curves" if metric == "rmsve_inner" else f"{metric}-per-episode"]

@@ -478,7 +478,7 @@ def assert_within_room(agent, world, episodes, seed):
         parts = agent.build(Setup(world.n_states, world.n_actions, world.discount, world, seed))
     assert len(rooms) == len(pools(parts.model))
     record, stop = empty_record(episodes, world), np.zeros(1, dtype=np.uint8)
-    run_episodes(world.steps_table, parts, agent.rates(episodes), *streams(seed), 30, 2**62, record, stop)
+    run_episodes(world.tables, parts, agent.rates(episodes), *streams(seed), 30, 2**62, record, stop)
     for pool in pools(parts.model):
         room = next(room for head, room in rooms if head is pool.head)
         assert (pool.used <= room).all(), f"{agent.name} in {world.name}: {(pool.used - room).max()} beyond the room"

@@ -175,7 +175,7 @@ TRAP = bc.worlds.from_mdp(
     bc.FiniteMDP([[[0, 0.5, 0.5]], [[0, 1, 0]], [[0, 0, 1]]], np.zeros((3, 1)), 0.9, [1, 0, 0], [False, False, True])
 )
 RUN_REFUSALS = [
-    (lambda: bc.run("maze", bc.agent("q"), 1, 1), r"world: str given, expected one from backcast\.worlds"),
+    (lambda: bc.run("maze", bc.agent("q"), 1, 1), r"world: str given, expected a World, made by backcast\.worlds"),
     (lambda: bc.run(MAZE, "q", 1, 1), r"agent: 'q' given, expected one made by backcast\.agent"),
     (lambda: bc.run(MAZE, bc.agent("q"), 0, 1), r"episodes: 0 given, expected a whole number, 1 or more"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, 0), r"seeds: 0 given"),

@@ -384,7 +384,7 @@ def test_paired_difference_by_hand():
 
 
 @settings(max_examples=25)
-@given(seeds, st.integers(10, 40), st.floats(0.5, 5))
+@given(seeds, st.integers(40, 80), st.floats(0.5, 5))  # of fewer, the skewness of a sample matters as well
 def test_pairing_narrows_the_interval_when_seeds_matter_to_both(seed, n, common):
     """a and b share the seed's luck, which a − b is rid of, unless b is in another order."""
     rng = np.random.default_rng(seed)

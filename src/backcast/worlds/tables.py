@@ -85,7 +85,7 @@ def _made(env: Any, options: dict[str, Any]) -> Any:
     if isinstance(env, str):
         try:
             return gymnasium.make(env, **options)
-        except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
+        except (gymnasium.error.Error, ImportError, TypeError) as error:
             raise InputError(f"env: {env!r} cannot be made ({error})") from error
     if not hasattr(env, "unwrapped"):
         raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment or its id")
