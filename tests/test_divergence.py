@@ -183,6 +183,7 @@ def test_the_ends_among_infinite_values_are_some_of_them_outwards():
     np.mean, iqm,
 ]), st.sampled_from([0.5, 0.9, 0.95]))  # fmt: skip
 @example(np.array([1.0, INF, INF, 3.0]), iqm, 0.5)
+@example(np.array([1.5, INF, INF, INF]), iqm, 0.95)
 @example(np.array([0.0, 1.5, 3.0, 3.0, INF]), iqm, 0.95)  # finite, but infinite in some resamples
 @example(np.array([0, INF, INF, 0, INF, 0, INF, 0, INF]), iqm, 0.95)  # its lower end lies between finite and infinite
 def test_no_interval_is_nan_and_each_holds_what_the_infinite_was_before(values, statistic, level):

@@ -37,6 +37,7 @@ from backcast.arrays import Mask, Vector
 FLOOR = 0.1
 RESAMPLES, DRAWS = (1_000, 10_000), 200_000_000  # so many, and no more than so many draws in all if they can be
 DRAWN_AT_ONCE = 2**15  # seeds, so that what is drawn stays in the processor's cache
+_LARGE = 1e150
 NUMBERS_AT_ONCE = 2**21  # resampled statistics in memory, of curves
 
 
@@ -85,7 +86,8 @@ def resample(x: Vector, share: float, rng: np.random.Generator, resamples: int) 
         x = np.sort(x, axis=1)
     infinite, half = np.isinf(x), (n - 1) // 2
     median = np.partition(x, half, axis=1)[:, half]
-    centre = np.where(np.isinf(median), 0.0, median)  # near the estimate, and exact if all values are the same
+    # near the estimate, and exact if the middle values are the same; one whose square overflows would round off others
+    centre = np.where(np.abs(median) < _LARGE, median, 0.0)
     finite = np.where(infinite, 0.0, x - centre[:, None])
     estimates, variances = np.empty((m, resamples)), np.empty((m, resamples))
     for part, times in times_drawn(rng, resamples, n):
