@@ -283,8 +283,12 @@ def run_episodes(
 
 @kernel
 def exploded(agent: Parts, s: int, a: int, largest: float) -> bool:
-    """Whether q(s, a) or a weight of it is no number, or far beyond what values can be; see `bound`."""
-    return not abs(agent.values.probe(s, a)) <= bound(largest, agent.discount)
+    """Whether q(s, a) or a weight of it is no number, or far beyond what values can be; see `bound`.
+
+    In prediction `largest` has the true values, which are returns.
+    """
+    discount = agent.discount if agent.values.n_actions > 1 else 0.0
+    return not abs(agent.values.probe(s, a)) <= bound(largest, discount)
 
 
 @kernel
@@ -303,7 +307,7 @@ def judge(agent: Parts, record: Record, episode: int, taken: int, largest: float
     """
     if record.truth.size > 0:
         measure(agent.values, record, episode, _SMALLER if largest > _HUGE else 1.0)
-        if record.diverged[0] == 0 and not record.rmsve[episode] <= bound(largest, agent.discount):
+        if record.diverged[0] == 0 and not record.rmsve[episode] <= bound(largest, 0.0):
             record.diverged[0] = taken
     if record.diverged[0] == 0:
         return True
