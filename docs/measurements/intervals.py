@@ -1,6 +1,6 @@
 """Simulate how often intervals contain the truth, and how often claims without substance get a verdict.
 
-Prints the tables of docs/studies.md. Run: python docs/measurements/coverage.py (about a quarter of an hour).
+Prints the tables of docs/studies.md. Run: python docs/measurements/intervals.py (about a quarter of an hour).
 """
 
 from collections.abc import Callable, Iterator
