@@ -28,6 +28,7 @@ from backcast.worlds.envs import TableEnv
 
 SMALL_MAZE = "..G\n.X.\nS.."
 EPISODES = 12
+LIMITS = (None, EPISODES), (5, EPISODES), (8, 5 * EPISODES)  # of the last, some are cut off where values are not 0
 
 
 class _Suite:
@@ -68,9 +69,9 @@ class AgentConformance(_Suite):
     def test_stepwise_and_compiled_are_the_same(self) -> None:
         """`backcast.train` and `backcast.run` give equal numbers for equal seeds, also if episodes are truncated."""
         for world in self.worlds():
-            for limit in (None, 5):
-                compiled = run(world, self.agent(), EPISODES, [5], max_steps=limit)
-                stepwise = train(TableEnv(world), self.agent(), EPISODES, 5, max_steps=limit)
+            for limit, episodes in LIMITS:
+                compiled = run(world, self.agent(), episodes, [5], max_steps=limit)
+                stepwise = train(TableEnv(world), self.agent(), episodes, 5, max_steps=limit)
                 assert np.array_equal(compiled.values, stepwise.values)
                 assert np.array_equal(compiled.steps, stepwise.steps)
                 assert np.array_equal(compiled.updates.total, stepwise.updates.total)
