@@ -43,29 +43,33 @@ def set_values(parts, v):
     parts.values.affine[:] = 1.0, 0.0, 1.0
 
 
-def expected_corrections(world, agent, v, alpha=TINY):
-    """Σ over starts and steps of their frequency times what planning changes, for a step of size 1."""
-    mdp = world.mdp
+def events(world):
+    """What happens in a long run: how often, `begin` or `observe`, and what it is told."""
+    mdp, chain = world.mdp, dense(world.rows)
     d = bc.exact.stationary(mdp, world.policy)
     starts = (d @ mdp.terminal) * mdp.start
-    chain = dense(world.rows)
-    parts, rates = parts_at(world, agent, v), np.array([0.0, 0.0, alpha, 0.0])
-    total = np.zeros(mdp.n_states)
-
-    def add(frequency, happens, *what):
-        nonlocal total
-        if frequency > 0:
-            set_values(parts, v)
-            happens(parts, rates, *what)
-            total += frequency * (as_array(parts.values)[:, 0] - v) / alpha
-
     for s in np.flatnonzero(~mdp.terminal & (d > 0)):
-        add(starts[s], begin, s)
+        yield starts[s], begin, (s,)
         for s2 in np.flatnonzero(chain[s]):
             for first, share in ((True, starts[s] / d[s]), (False, 1 - starts[s] / d[s])):
-                ends = bool(mdp.terminal[s2])
-                add(d[s] * share * chain[s, s2], observe, s, 0, 0.0, int(s2), ends, first)
+                yield d[s] * share * chain[s, s2], observe, (s, 0, 0.0, int(s2), bool(mdp.terminal[s2]), first)
+
+
+def expected_changes(world, parts, numbers, frozen, alpha):
+    """Σ over events of their frequency times what planning changes in `numbers`, for a step of size 1."""
+    rates, total = np.array([0.0, 0.0, alpha, 0.0]), np.zeros(frozen.size)
+    for frequency, happens, what in events(world):
+        if frequency > 0:
+            numbers[:] = frozen
+            happens(parts, rates, *what)
+            total += frequency * (numbers - frozen) / alpha
     return total
+
+
+def expected_corrections(world, agent, v, alpha=TINY):
+    """The expected correction of each state; rows of true models move each entry on its own."""
+    parts = parts_at(world, agent, v)
+    return expected_changes(world, parts, parts.values.u, v, alpha)
 
 
 SPANS = [{}, {"horizon": 3}, {"weights": (0.5, 0.2, 0.3)}, {"lam": 0.7}]
@@ -211,23 +215,7 @@ def test_linear_values_are_left_alone_at_the_fixed_point_of_the_same_span(span):
         parts = agent.build(Setup(world.n_states, world.n_actions, world.discount, world))
         given = np.zeros(parts.values.w.size)  # terminal states may have a feature of their own, whose weight is 0
         given[:3] = w
-        np.testing.assert_allclose(expected_weights(world, parts, given), 0, atol=1e-6)
-
-
-def expected_weights(world, parts, w):
-    """As `expected_corrections`, of weights."""
-    mdp, total, rates = world.mdp, np.zeros(w.size), np.array([0.0, 0.0, TINY, 0.0])
-    d, chain = bc.exact.stationary(mdp, world.policy), dense(world.rows)
-    starts = (d @ mdp.terminal) * mdp.start
-    for s in np.flatnonzero(~mdp.terminal & (d > 0)):
-        parts.values.w[:] = w
-        begin(parts, rates, s)
-        total += starts[s] * (parts.values.w - w) / TINY
-        for s2 in np.flatnonzero(chain[s]):
-            parts.values.w[:] = w
-            observe(parts, rates, s, 0, 0.0, int(s2), bool(mdp.terminal[s2]), False)
-            total += d[s] * chain[s, s2] * (parts.values.w - w) / TINY
-    return total
+        np.testing.assert_allclose(expected_changes(world, parts, parts.values.w, given, TINY), 0, atol=1e-6)
 
 
 def re_entered_start():
@@ -279,14 +267,10 @@ BIASED = {
 def test_what_is_biased_at_the_true_values(options):
     """More than 0.01 in at least one of the worlds, where rewards have standard deviation 1."""
     agent = bc.agent("true-backward", **{"learn": False, **options})
-    largest = [float(np.abs(expected_corrections(*world_and_agent(seed, agent))).max()) for seed in WORLDS]
+    worlds = map(prediction_world, WORLDS)
+    largest = [float(np.abs(expected_corrections(world, agent, v)).max()) for world, v in worlds]
     print(f"{agent.name}: largest correction at v_π in {len(WORLDS)} worlds", *(f"{bias:.3f}" for bias in largest))
     assert max(largest) > 0.01
-
-
-def world_and_agent(seed, agent):
-    world, v = prediction_world(seed)
-    return world, agent, v
 
 
 @pytest.mark.parametrize("options", BIASED.values(), ids=BIASED)
