@@ -6,7 +6,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce lab test lint types check figures findings clean
+.PHONY: reproduce lab test lint types check torture figures findings clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -25,6 +25,9 @@ types: .venv/developing
 
 check: .venv/developing
 	$(BIN)/pytest -n auto
+
+torture: .venv/developing
+	$(BIN)/pytest torture
 
 figures: .venv/developing
 	$(BIN)/python docs/figures/reversal.py
