@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from backcast.errors import InputError
+from backcast.errors import InputError, shown
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -60,7 +60,7 @@ def as_fraction(field: str, given: Any, what: str = "a number") -> float:
     number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
     if number and 0 <= given <= 1:
         return float(given)
-    raise InputError(f"{field}: {given!r} given, expected {what} in [0, 1]")
+    raise InputError(f"{field}: {shown(given)} given, expected {what} in [0, 1]")
 
 
 def as_whole(field: str, given: Any, least: int, most: float = 2**63 - 1) -> int:
@@ -68,7 +68,7 @@ def as_whole(field: str, given: Any, least: int, most: float = 2**63 - 1) -> int
     if isinstance(given, (float, np.floating)) and given == np.floor(given) and np.isfinite(given):
         given = int(given)
     if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or not least <= given <= most:
-        raise InputError(f"{field}: {given!r} given, expected a whole number, {least} or more")
+        raise InputError(f"{field}: {shown(given)} given, expected a whole number, {least} or more")
     return int(given)
 
 

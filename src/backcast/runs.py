@@ -18,6 +18,7 @@ from backcast.arrays import Vector, as_whole
 from backcast.errors import InputError
 from backcast.graph import reachable
 from backcast.kinds import Setup
+from backcast.limits import refuse_many
 from backcast.linear.learned import LINEAR_MODELS, LearnedLinear
 from backcast.linear.values import LinearValues
 from backcast.loop import FOREVER, Parts, Record, run_episodes
@@ -153,7 +154,8 @@ def run_in_threads(
     updates: int | None,
 ) -> Runs:
     """As `run`; without any threads it is done in the calling one, which Ctrl-C interrupts only between runs."""
-    schedule = agent.rates(as_whole("episodes", episodes, 1))
+    episodes, seeds = check_size(episodes, seeds)
+    schedule = agent.rates(episodes)
     limit = check_limit(world.draw(seeds[0]), max_steps)
     budget = FOREVER if updates is None else as_whole("updates", updates, 1)
     stop = np.zeros(1, dtype=np.uint8)
@@ -325,10 +327,17 @@ def check_agent(agent: Agent) -> None:
         raise InputError(f"agent: {agent!r} given, expected one made by backcast.agent(...)")
 
 
-def check_seeds(seeds: int | Iterable[Seed]) -> list[Any]:
+def check_size(episodes: int, seeds: Sequence[Any]) -> tuple[int, list[Any]]:
+    """The number of episodes, and the seeds; refused if what is recorded of them would be too much."""
+    episodes = as_whole("episodes", episodes, 1)
+    refuse_many("episodes × seeds", "episodes", episodes * len(seeds))
+    return episodes, list(seeds)
+
+
+def check_seeds(seeds: int | Iterable[Seed]) -> Sequence[Any]:
     """The seeds 0 … n − 1 for a number n, else the seeds given; None becomes entropy drawn from the system."""
     if not _is_iterable(seeds):
-        return list(range(as_whole("seeds", seeds, 1)))
+        return range(as_whole("seeds", seeds, 1))
     chosen = [_as_seed(seed) for seed in seeds]  # type: ignore[union-attr]
     if not chosen:
         raise InputError("seeds: an empty list given, expected a number or a list of numbers, 0 or more")

@@ -22,7 +22,7 @@ from backcast.models.rows import with_room
 from backcast.observations import Observations
 from backcast.policies import act
 from backcast.randomness import streams
-from backcast.runs import Runs, check_agent, collect, empty_record
+from backcast.runs import Runs, check_agent, check_size, collect, empty_record
 from backcast.worlds.tables import from_gymnasium, unusable
 from backcast.worlds.world import World
 
@@ -141,7 +141,7 @@ def train(
     check_agent(agent)
     if not isinstance(env, gymnasium.Env):
         raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
-    episodes, seed = as_whole("episodes", episodes, 1), as_whole("seed", seed, 0)
+    episodes, (seed,) = check_size(episodes, [as_whole("seed", seed, 0)])
     limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
     observation, _ = env.reset(seed=seed)
     world = _world_of(env, agent, discount)

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Matrix, Vector, as_whole
+from backcast.arrays import Matrix, Vector, as_fraction, as_whole
 from backcast.errors import InputError
 from backcast.mdp import FiniteMDP
 from backcast.randomness import layout_generator
-from backcast.worlds.world import World
+from backcast.worlds.world import World, refuse_large
 
 _DENSE_LIMIT = 2_000  # states, above which a world is sparse
 
@@ -37,10 +38,12 @@ def chain(
     if branches > min(sizes):
         raise InputError(f"branches: {branches} given, expected at most {min(sizes)}, the size of the smallest level")
     name = "chain-" + "-".join(map(str, sizes)) + (f"-branches-{branches}" if branches > 1 else "")
+    discount = as_fraction("discount", discount)
     if seed is None:
         draw = partial(chain, sizes, discount=discount, branches=branches)
         return World(name, None, layout=sizes, redraw=PerSeed(draw))
-    return World(name, _draw(sizes, as_whole("seed", seed, 0), discount, branches), layout=sizes)
+    make = partial(_draw, sizes, as_whole("seed", seed, 0), discount, branches)
+    return World(name, None, layout=sizes, make=make)
 
 
 class PerSeed:
@@ -72,6 +75,7 @@ def _checked(levels: Sequence[int]) -> tuple[int, ...]:
         raise InputError(f"levels: {levels!r} given, expected the sizes of two or more levels") from error
     if len(sizes) < 2 or min(sizes) < 1 or any(size != given for size, given in zip(sizes, levels, strict=True)):
         raise InputError(f"levels: {tuple(levels)} given, expected two or more whole numbers, each 1 or more")
+    refuse_large("levels", sum(sizes), sum(before * after for before, after in pairwise(sizes)))
     return sizes
 
 

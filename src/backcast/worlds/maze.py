@@ -10,7 +10,7 @@ from scipy import sparse
 from backcast.arrays import Indices, Mask, as_fraction, as_whole
 from backcast.errors import InputError
 from backcast.graph import breadth_first
-from backcast.worlds.world import Change, Outcomes, World
+from backcast.worlds.world import Change, Outcomes, World, refuse_large
 
 PAPER_MAZE = """\
 ......XG
@@ -166,6 +166,7 @@ def _read(field: str, text: str) -> np.ndarray:
     lines = textwrap.dedent(text).strip("\n").rstrip().splitlines()
     if not lines:
         raise InputError(f"{field}: it is empty; draw a maze with {_LEGEND}")
+    refuse_large(field, len(lines) * len(lines[0]), len(MOVES) * len(lines) * len(lines[0]))
     for number, line in enumerate(lines, start=1):
         for column, character in enumerate(line, start=1):
             if character not in ".X#SG ":

@@ -8,9 +8,10 @@ from scipy import sparse
 
 from backcast.arrays import Indices, Vector, as_fraction, as_whole
 from backcast.errors import InputError
+from backcast.mdp import FiniteMDP
 from backcast.randomness import layout_generator
 from backcast.worlds.chain import PerSeed, reward_process
-from backcast.worlds.world import World
+from backcast.worlds.world import World, refuse_large
 
 _USUAL_STRUCTURE = 0.9
 _CONCENTRATION = 0.3  # of the Dirichlet distribution of the signals' rows: each has two or three likely successors
@@ -59,17 +60,22 @@ def noisy_tv(
     structure = as_fraction("structure", structure)
     name = f"noisy-tv-{layout.signals}x{layout.channels}"
     name += f"-structure-{structure:g}" if structure != _USUAL_STRUCTURE else ""
+    states = layout.signals * layout.channels
+    refuse_large("signals × channels", states, states**2)
     if seed is None:
         draw = partial(noisy_tv, *layout, discount=discount, structure=structure)
         return World(name, None, layout=layout, redraw=PerSeed(draw))
-    rng = layout_generator(as_whole("seed", seed, 0))
+    make = partial(_draw, layout, as_whole("seed", seed, 0), discount, structure)
+    return World(name, None, layout=layout, make=make)
+
+
+def _draw(layout: Television, seed: int, discount: float, structure: float) -> FiniteMDP:
+    rng = layout_generator(seed)
     signal, earned = _draw_signal(layout.signals, rng)
     transition = sparse.kron(signal, _draw_channel(layout.channels, structure, rng), format="csr")
     reward = sparse.kron(np.tile(earned, (layout.signals, 1)), np.ones((layout.channels,) * 2), format="csr")
     terminal = np.arange(layout.signals * layout.channels) // layout.channels == layout.signals - 1
-    return World(
-        name, reward_process(transition, reward, discount, ~terminal / (~terminal).sum(), terminal), layout=layout
-    )
+    return reward_process(transition, reward, discount, ~terminal / (~terminal).sum(), terminal)
 
 
 def signal_groups(world: World) -> Indices:

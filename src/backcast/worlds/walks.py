@@ -1,12 +1,15 @@
 """Walks along a line, whose values are known by heart: Boyan's chain and the random walk."""
 
+from functools import partial
+
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import as_whole
+from backcast.arrays import as_fraction, as_whole
 from backcast.errors import InputError
+from backcast.mdp import FiniteMDP
 from backcast.worlds.chain import reward_process
-from backcast.worlds.world import World
+from backcast.worlds.world import World, refuse_large
 
 _USUAL_JUMP = 100
 
@@ -24,15 +27,19 @@ def boyan(n: int = 13, discount: float = 1.0) -> World:
         n: states, the terminal one included.
         discount: γ.
     """
-    n = as_whole("n", n, 3)
+    n, discount = as_whole("n", n, 3), as_fraction("discount", discount)
+    refuse_large("n", n, 2 * n)
+    return World(f"boyan-{n}", None, make=partial(_boyan, n, discount))
+
+
+def _boyan(n: int, discount: float) -> FiniteMDP:
     one_ahead, two_ahead = np.full(n - 1, 0.5), np.full(n - 2, 0.5)
     earned_by_one, earned_by_two = np.full(n - 1, -3.0), np.full(n - 2, -3.0)
     one_ahead[-1], earned_by_one[-1] = 1.0, -2.0
     transition = sparse.diags_array([one_ahead, two_ahead], offsets=[1, 2], shape=(n, n))
     reward = sparse.diags_array([earned_by_one, earned_by_two], offsets=[1, 2], shape=(n, n))
     states = np.arange(n)
-    mdp = reward_process(transition, reward, discount, np.where(states == 0, 1.0, 0.0), states == n - 1)
-    return World(f"boyan-{n}", mdp)
+    return reward_process(transition, reward, discount, np.where(states == 0, 1.0, 0.0), states == n - 1)
 
 
 def random_walk(n: int = 1000, jump: int | None = None, discount: float = 1.0) -> World:
@@ -50,11 +57,17 @@ def random_walk(n: int = 1000, jump: int | None = None, discount: float = 1.0) -
         jump: how far a step can lead, n at most; by default 100, or n if there are fewer states.
         discount: γ.
     """
-    n = as_whole("n", n, 1)
+    n, discount = as_whole("n", n, 1), as_fraction("discount", discount)
     usual = min(n, _USUAL_JUMP)
     jump = usual if jump is None else as_whole("jump", jump, 1)
     if jump > n:
         raise InputError(f"jump: {jump} given, expected at most {n}, the number of states")
+    refuse_large("n", n + 2, 2 * jump * n)
+    name = f"random-walk-{n}" + (f"-jump-{jump}" if jump != usual else "")
+    return World(name, None, make=partial(_random_walk, n, jump, discount))
+
+
+def _random_walk(n: int, jump: int, discount: float) -> FiniteMDP:
     states = np.arange(n + 2)
     inner = states[1:-1]
     places = inner[:, None] + np.concatenate([np.arange(-jump, 0), np.arange(1, jump + 1)])
@@ -63,5 +76,4 @@ def random_walk(n: int = 1000, jump: int | None = None, discount: float = 1.0) -
     ends = (np.repeat([-1.0, 1.0], n), (np.tile(inner, 2), np.repeat([0, n + 1], n)))
     reward = sparse.csr_array(ends, shape=transition.shape)
     start = np.where(states == (n + 1) // 2, 1.0, 0.0)
-    name = f"random-walk-{n}" + (f"-jump-{jump}" if jump != usual else "")
-    return World(name, reward_process(transition, reward, discount, start, (states == 0) | (states == n + 1)))
+    return reward_process(transition, reward, discount, start, (states == 0) | (states == n + 1))

@@ -1,7 +1,7 @@
 """A world: a finite MDP with what is needed to walk through it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +12,7 @@ from backcast.arrays import Indices, Mask, Vector, ratio
 from backcast.errors import InputError
 from backcast.exact import value
 from backcast.exact.chains import as_policy, mix
+from backcast.limits import refuse_many
 from backcast.mdp import FiniteMDP
 
 _DENSE_LIMIT = 1_000_000
@@ -51,14 +52,15 @@ class Change(NamedTuple):
     world: "World"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class World:
     """A world that `backcast.run` can walk through.
 
     Attributes:
         name: as in exported tables.
         mdp: the finite MDP; of a world that changes, that of the beginning. A chain made with seed=None has none: every
-            seed of a run draws its own.
+            seed of a run draws its own. Chains and walks, whose arguments say all about them, make it when it is first
+            asked for (`make`).
         policy: the policy that is evaluated, (S, A), in a prediction world of several actions; else None.
         max_steps: where episodes are truncated unless a run says otherwise; None for never.
         layout: the levels of a chain, or the characters of a maze.
@@ -68,19 +70,27 @@ class World:
 
     name: str
     given_mdp: FiniteMDP | None
-    outcomes: Outcomes | None = field(default=None, repr=False)
-    policy: Vector | None = field(default=None, repr=False)
+    outcomes: Outcomes | None = None
+    policy: Vector | None = None
     max_steps: int | None = None
-    layout: Any = field(default=None, repr=False)
-    redraw: Callable[[int], "World"] | None = field(default=None, repr=False)
-    later: Change | None = field(default=None, repr=False)
+    layout: Any = None
+    redraw: Callable[[int], "World"] | None = None
+    later: Change | None = None
+    make: Callable[[], FiniteMDP] | None = None
 
-    @property
+    def __repr__(self) -> str:
+        shown = [repr(self.name), "drawn by each seed" if self.redraw is not None else repr(self.mdp)]
+        shown += [] if self.max_steps is None else [f"max_steps={self.max_steps}"]
+        return f"World({', '.join(shown)})"
+
+    @cached_property
     def mdp(self) -> FiniteMDP:
         """The finite MDP of this world."""
-        if self.given_mdp is None:
+        if self.given_mdp is not None:
+            return self.given_mdp
+        if self.make is None:
             raise InputError(f"{self.name}: every seed draws its own world; world.draw(seed).mdp is that of a seed")
-        return self.given_mdp
+        return self.make()
 
     def draw(self, seed: int) -> "World":
         """The world that a run with this seed lives in: this one, unless every seed draws its own."""
@@ -186,6 +196,12 @@ class World:
         """How many rows s·A + a can lead to each state, (S,): the size of a backward row."""
         lives = np.repeat(~self.mdp.terminal, self.n_actions)
         return np.bincount(self.ever.indices[np.repeat(lives, self.fan_out)], minlength=self.n_states).astype(np.int64)
+
+
+def refuse_large(field: str, states: int, transitions: int) -> None:
+    """Raise before a world is made that is too large."""
+    refuse_many(field, "states", states)
+    refuse_many(field, "transitions", transitions)
 
 
 def outcomes_of(mdp: FiniteMDP) -> Outcomes:
