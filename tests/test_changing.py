@@ -7,7 +7,7 @@ import pytest
 import backcast as bc
 from backcast.kinds.reach import room_for
 from backcast.runs import setup_for
-from backcast.studies.spec import check_study
+from backcast.studies import check_study
 from backcast.studies.units import Failed, Finished, Unit, perform
 from backcast.worlds.envs import TableEnv
 from plain_replaying import textbook_dyna_plus

@@ -18,7 +18,8 @@ from backcast.lab.lockstep import Lockstep
 from backcast.lab.presets import PRESETS
 from backcast.lab.scene import Scene
 from backcast.lab.snippets import as_python, as_toml
-from backcast.studies.spec import AgentSpec, check_study
+from backcast.studies import check_study
+from backcast.studies.spec import AgentSpec
 from backcast.studies.statistics import paired_difference
 from backcast.studies.units import Finished, Unit, perform
 from backcast.studies.worldspec import WorldSpec

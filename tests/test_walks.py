@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import backcast as bc
-from backcast.studies.spec import check_study, read_study
+from backcast.studies import check_study, read_study
 from backcast.studies.worldspec import WORLD_KINDS
 
 worlds = bc.worlds

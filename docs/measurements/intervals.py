@@ -1,6 +1,7 @@
 """Simulate how often intervals contain the truth, and how often claims without substance get a verdict.
 
-Prints the tables of docs/studies.md. Run: python docs/measurements/intervals.py (about a quarter of an hour).
+Prints the tables of docs/studies.md, and between them what the floor of standard errors changes. Run:
+python docs/measurements/intervals.py (about a quarter of an hour).
 """
 
 from collections.abc import Callable, Iterator
@@ -65,6 +66,16 @@ def coverage(case: Case, n: int, samples: int, seed: int) -> float:
         low, high = resampling.ends(resampling.resample(x, case.share, rng, RESAMPLES), LEVEL)
         contained += int(((low <= case.truth) & (case.truth <= high)).sum())
     return contained / samples
+
+
+def without_floor(case: Case, n: int) -> float:
+    """How often intervals contain the truth if the standard error of a resample may be as small as it is."""
+    floor, resampling.FLOOR = resampling.FLOOR, 0.0
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"):  # all numbers of a resample may be equal
+            return coverage(case, n, SAMPLES, seed=0)
+    finally:
+        resampling.FLOOR = floor
 
 
 class Made:
@@ -134,6 +145,9 @@ def main() -> None:
     for case in cases():
         found = [f"{coverage(case, n, SAMPLES, seed=0):.3f}" for n in SIZES]
         print(f"| {case.statistic} | {case.data} | {' | '.join(found)} |", flush=True)
+    for n in (10, 20):
+        change = max(abs(without_floor(case, n) - coverage(case, n, SAMPLES, seed=0)) for case in cases())
+        print(f"\nWithout the floor of standard errors, {n} seeds: changed by at most {change:.4f}", flush=True)
     sizes = (FEWEST_SEEDS, 20)
     header = [f"{verdict}, {n} seeds" for n in sizes for verdict in ("contradicted", "supported")]
     print("\n| claim | comparisons | noise | " + " | ".join(header) + " |\n" + "|---" * (3 + len(header)) + "|")

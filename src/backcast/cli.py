@@ -13,25 +13,33 @@ import typer
 
 from backcast import __version__
 from backcast.errors import InputError
+from backcast.limits import refuse_many
 from backcast.running import (
     RunOptions,
+    a_path,
     check_options,
+    continuing,
     print_divergences,
+    refuse_imports,
     run_studies,
+    tell,
     tell_failures,
+    tell_gaps,
     tell_plan,
+    to_continue,
     with_run_options,
 )
 
 if TYPE_CHECKING:
-    from backcast.studies import Results, Study
+    from backcast.studies import Results
+    from backcast.studies.store import Asked
 
 UsageError: Any = typer.BadParameter.__base__  # its module moved between versions of typer
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Directory = Annotated[Path, typer.Argument(help="Directory of the results.")]
+Directory = Annotated[Path, typer.Argument(parser=a_path, metavar="DIRECTORY", help="Directory of the results.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -105,42 +113,76 @@ def reproduce(
     Example: backcast reproduce estimation --engine dask --scheduler tcp://10.0.0.1:8786
     """
     from backcast.studies import PAPER, STUDIES, named_study
+    from backcast.studies.reading import outline
+    from backcast.studies.store import Asked
 
-    names = STUDIES if studies == ["all"] else studies or PAPER
-    _run([named_study(name) for name in names], options)
+    check_options(options)
+    chosen = [named_study(name) for name in (STUDIES if studies == ["all"] else studies or PAPER)]
+    if options.dry_run:
+        tell_plan([outline(study, study.name, options.seeds) for study in chosen], options)
+        return
+    _run([Asked(study, options.seeds or study.seeds) for study in chosen], options)
 
 
 @app.command()
 @with_run_options
 def sweep(
-    specification: Annotated[Path, typer.Argument(metavar="SPEC.toml", help="A study of your own.")],
+    specification: Annotated[
+        Path,
+        typer.Argument(
+            parser=a_path, metavar="SPEC.toml|DIR", help="A study of your own, or results to be continued there."
+        ),
+    ],
+    allow_import: Annotated[
+        list[str] | None,
+        typer.Option("--allow-import", metavar="MODULE", help="A module that a study in DIR may import."),
+    ] = None,
     *,
     options: RunOptions,
 ) -> None:
     """Run a study of your own, described in a TOML file (docs/studies.md has one to copy).
 
+    A TOML file may import what it says. With a directory of results, the studies in it are continued; as it may come
+    from a stranger, they may import only what --allow-import names.
+
     Example: backcast sweep my.toml --out results
+
+    Example: backcast sweep results
 
     Example: backcast sweep my.toml --engine slurm --slurm-jobs 50 --slurm-time 120 --slurm-partition short
 
     Example: backcast sweep my.toml --shard 2/8
     """
-    from backcast.studies import read_study
+    from backcast.studies.reading import outline, read_outline, read_study
+    from backcast.studies.store import Asked
 
-    _run([read_study(specification)], options)
-
-
-def _run(studies: "list[Study]", options: RunOptions) -> None:
-    """Run studies, and unless it is a part of a larger whole, report on them."""
     check_options(options)
-    if options.dry_run:
-        tell_plan(studies, options)
+    if specification.is_dir():
+        options = continuing(specification, options)
+        asked = to_continue(specification, options.seeds)
+        if options.dry_run:
+            tell_plan([outline(study, study.name, seeds) for study, seeds in asked], options)
+            return
+        for study, _ in asked:
+            refuse_imports(study, allow_import or [])
+    elif options.dry_run:
+        tell_plan([read_outline(specification, options.seeds)], options)
         return
+    else:
+        study = read_study(specification, tell)
+        asked = [Asked(study, options.seeds or study.seeds)]
+    _run(asked, options)
+
+
+def _run(asked: "list[Asked]", options: RunOptions) -> None:
+    """Run studies, and unless it is a part of a larger whole, report on them."""
+    for study, seeds in asked:
+        refuse_many(f"{study.name}: combinations × seeds", "runs", len(study.runs()) * seeds)
     try:
-        failures = run_studies(studies, options)
+        failures = run_studies(asked, options)
         if options.shard is None:
             with contextlib.suppress(InputError) if failures else contextlib.nullcontext():
-                _report(studies, options)
+                _report([study.name for study, _ in asked], options)
     except KeyboardInterrupt as interruption:
         code = 143 if isinstance(interruption, Terminated) else 130
         _stop(code, f"stopped; what is finished is kept in {options.out}, and the same command goes on from there")
@@ -149,12 +191,11 @@ def _run(studies: "list[Study]", options: RunOptions) -> None:
         raise typer.Exit(1)
 
 
-def _report(studies: "list[Study]", options: RunOptions) -> None:
+def _report(names: list[str], options: RunOptions) -> None:
     from backcast.report.page import write_report
     from backcast.studies import results
 
     found = results(options.out)
-    names = [study.name for study in studies]
     mine = [result for result in found if result.name in names]
     print_divergences(mine, options.as_json)
     page = write_report(options.out, found)
@@ -169,19 +210,26 @@ def claims(directory: Directory, as_json: AsJson = False) -> None:
 
     Example: backcast claims results
     """
-    from backcast.studies import results
+    _print_claims(_read(directory), as_json)
 
-    _print_claims(results(directory), as_json)
+
+def _read(directory: Path) -> "list[Results]":
+    """The results of a directory that can be compared; what is missing is said."""
+    from backcast.studies import comparable, stored
+
+    found = stored(directory)
+    tell_gaps(found)
+    return comparable(found, directory)
 
 
 def _print_claims(found: "list[Results]", as_json: bool) -> None:
     from backcast.studies.claims import judge
 
-    verdicts = sorted((v for result in found for v in judge(result)), key=lambda v: v.number)
+    judged = sorted(((v, result) for result in found for v in judge(result)), key=lambda pair: pair[0].number)
     if as_json:
-        print(json.dumps([verdict.as_dict() for verdict in verdicts]))
-    elif verdicts:
-        print(*verdicts, sep="\n")
+        print(json.dumps([{**verdict.as_dict(), "missing_runs": result.missing_runs} for verdict, result in judged]))
+    elif judged:
+        print(*(verdict for verdict, _ in judged), sep="\n")
 
 
 @app.command()
@@ -192,7 +240,7 @@ def report(directory: Directory) -> None:
     """
     from backcast.report.page import write_report
 
-    print(write_report(directory))
+    print(write_report(directory, _read(directory)))
 
 
 @app.command()
@@ -219,13 +267,14 @@ def best(
     from rich.console import Console
     from rich.table import Table
 
-    from backcast.studies import results
     from backcast.studies.best import best as choose
     from backcast.studies.best import explained, of_study
 
-    found = choose(of_study(results(directory), study), [key.strip() for key in by.split(",")], metric, last)
+    chosen = of_study(_read(directory), study)
+    found = choose(chosen, [key.strip() for key in by.split(",")], metric, last)
     if as_json:
-        print(json.dumps([each.as_dict() for each in found]))
+        missing = sum(result.missing_runs for result in chosen)
+        print(json.dumps([{**each.as_dict(), "missing_runs": missing} for each in found]))
         return
     rows = [each.as_row() for each in found]
     table = Table(box=None, pad_edge=False)
@@ -244,15 +293,38 @@ def best(
 @app.command()
 def export(
     directory: Directory,
-    to: Annotated[Path, typer.Option("--to", help="File to write, .csv or .parquet.")],
+    to: Annotated[Path, typer.Option("--to", parser=a_path, help="File to write, .csv or .parquet.")],
 ) -> None:
     """Write the results as one long table: study, world, agent, seed, episode, metric, value.
 
     Example: backcast export results --to results.parquet
     """
     from backcast.studies import export as write
+    from backcast.studies import stored
 
-    print(f"{to}: {write(directory, to):,} rows")
+    found = stored(directory)
+    tell_gaps(found)
+    print(f"{to}: {write(directory, to, found):,} rows")
+
+
+@app.command()
+def verify(directory: Directory, as_json: AsJson = False) -> None:
+    """Check every file of the results in a directory against its record, and say what to run again; changes nothing.
+
+    Exit code 1: something is damaged.
+
+    Example: backcast verify results
+    """
+    from backcast.studies.verifying import sentences
+    from backcast.studies.verifying import verify as look
+
+    found = look(directory)
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        print(*sentences(found, directory), sep="\n")
+    if found.damaged:
+        raise typer.Exit(1)
 
 
 @app.command()

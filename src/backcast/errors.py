@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-LINES, LINE, WORD = 10, 1500, 200  # lines of a message, characters of a line and of a value in it
+LINES, LINE, WORD = 5, 1500, 200  # lines of a message, characters of a line and of a value in it
 
 
 class InputError(ValueError):
@@ -16,6 +16,10 @@ class InputError(ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(_cut_lines(message))
+
+
+class TooManyError(InputError):
+    """More than a limit allows (`backcast.limits`); otherwise nothing is wrong with it."""
 
 
 def shown(given: Any) -> str:

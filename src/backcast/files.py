@@ -86,17 +86,22 @@ def open_regular(path: Path, flags: int) -> int:
         OSError: if it cannot be opened.
     """
     with contextlib.suppress(FileNotFoundError):
-        _refuse_special(path, path.stat(follow_symlinks=not flags & NO_FOLLOWING))
+        refuse_special(path, follow_symlinks=not flags & NO_FOLLOWING)
     descriptor = os.open(path, flags | _NO_WAITING, 0o666)
     try:
-        _refuse_special(path, os.fstat(descriptor))  # it may have been exchanged
+        _refuse(path, os.fstat(descriptor))  # it may have been exchanged
     except InputError:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _refuse_special(path: Path, found: os.stat_result) -> None:
+def refuse_special(path: Path, follow_symlinks: bool = True) -> None:
+    """Raise InputError if there is something that is no regular file, OSError if there is nothing."""
+    _refuse(path, path.stat(follow_symlinks=follow_symlinks))
+
+
+def _refuse(path: Path, found: os.stat_result) -> None:
     kind = stat.S_IFMT(found.st_mode)
     if kind != stat.S_IFREG:
         raise InputError(f"{path}: {_KINDS.get(kind, 'no file')}, expected a regular file; move it away")

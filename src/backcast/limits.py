@@ -6,7 +6,7 @@ A digit too many in a study should not take all memory of a machine. Who means i
 
 import os
 
-from backcast.errors import InputError
+from backcast.errors import InputError, TooManyError
 
 LIMITS = {
     "states": 10_000_000,  # of a world
@@ -32,7 +32,7 @@ def refuse_many(where: str, what: str, number: int) -> None:
     """Raise if there are more than are allowed, saying how many there are, how many may be, and how to raise that."""
     most = limit(what)
     if number > most:
-        raise InputError(
+        raise TooManyError(
             f"{where}: {number:,} {what}, expected at most {most:,};"
             f" {_variable(what)}={number} in the environment raises the limit"
         )

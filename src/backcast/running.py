@@ -18,11 +18,20 @@ from backcast.errors import InputError
 if TYPE_CHECKING:
     from backcast.studies import Results, Study
     from backcast.studies.engines import Engine
-    from backcast.studies.store import Shard, Store
+    from backcast.studies.reading import Outline
+    from backcast.studies.store import Asked, Shard, Store
     from backcast.studies.units import Failed
 
-SHOWN = 3  # failures that are told in full
+SHOWN = 3  # failures that are told in full, and things that a dry run did not check
+COUNTED = 1_000_000  # runs of a study of which a dry run says how many of a shard are missing
 DIVERGED = 50  # agents of which it is said that they diverged
+
+
+def a_path(text: str | Path) -> Path:
+    """A path that was given on the command line; an empty one, of a variable that is not set, means nothing."""
+    if not str(text).strip():
+        raise typer.BadParameter("it is empty; expected a path")
+    return Path(text)
 
 
 @dataclass(frozen=True)
@@ -32,9 +41,9 @@ class RunOptions:
     seeds: Annotated[
         int | None, typer.Option("--seeds", min=1, help="Seeds per agent and world (default: the study's).")
     ] = None
-    out: Annotated[Path, typer.Option("--out", help="Directory of the results; made if it is not there.")] = Path(
-        "results"
-    )
+    out: Annotated[
+        Path, typer.Option("--out", parser=a_path, help="Directory of the results; made if it is not there.")
+    ] = Path("results")
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes (default: all cores; one in each SLURM job).")
     ] = None
@@ -88,7 +97,7 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def run_studies(studies: Sequence["Study"], options: RunOptions) -> list["Failed"]:
+def run_studies(asked: Sequence["Asked"], options: RunOptions) -> list["Failed"]:
     """Run what is missing of some studies; the units that could not be performed."""
     from backcast.display import watching
     from backcast.studies.engines.queues import refuse_jobs_at_work
@@ -98,16 +107,40 @@ def run_studies(studies: Sequence["Study"], options: RunOptions) -> list["Failed
     shard = read_shard(options.shard)
     store = Store(options.out, create=True)
     for path in store.foreign_files():
-        _tell(f"{path} is not a file of Backcast's and is left alone")
+        tell(f"{path} is not a file of Backcast's and is left alone")
     if options.engine != "slurm":
         refuse_jobs_at_work(options.out)  # they would make the same runs
     failures: list[Failed] = []
-    for study in studies:
+    for study, seeds in asked:
         engine = _engine(options, store)
         with watching(study.name, options.quiet, options.as_json) as watch:
-            summary = run_study(store, study, options.seeds, engine, shard, watch, lambda: _tell_waiting(options))
+            summary = run_study(store, study, seeds, engine, shard, watch, lambda: _tell_waiting(options))
         failures += summary.failures
     return failures
+
+
+def continuing(directory: Path, options: RunOptions) -> RunOptions:
+    """The options for adding to a directory what is missing there."""
+    if options.out not in (directory, RunOptions().out):
+        raise InputError(f"--out: {options.out} given, but {directory} is continued where it is; leave it out")
+    return dataclasses.replace(options, out=directory)
+
+
+def to_continue(directory: Path, seeds: int | None) -> list["Asked"]:
+    """The studies of a directory, with the seeds that are asked for now or were then."""
+    from backcast.studies.store import Asked, Store
+
+    return [Asked(study, seeds or wanted) for study, wanted in Store(directory).studies()]
+
+
+def refuse_imports(study: "Study", allowed: Sequence[str]) -> None:
+    """Raise if running a study would import a module that is not allowed."""
+    for place, world in enumerate(study.worlds):
+        if world.imports is not None and world.imports not in allowed:
+            raise InputError(
+                f"{study.name}: worlds.{place} would import the module {world.imports!r}, which may run anything;"
+                f" if you know it, add --allow-import {world.imports}"
+            )
 
 
 def check_options(options: RunOptions) -> None:
@@ -135,23 +168,56 @@ def read_shard(text: str | None) -> "Shard | None":
     raise InputError(f"--shard: {text} given, expected I/N with 1 ≤ I ≤ N, such as 2/8 for the second of eight parts")
 
 
-def tell_plan(studies: Sequence["Study"], options: RunOptions) -> None:
-    """Say what would be run."""
-    from backcast.studies.runner import missing_units
+def tell_plan(outlines: Sequence["Outline"], options: RunOptions) -> None:
+    """Say what would be run, and what was not looked at; it takes a moment, however large a study is."""
     from backcast.studies.store import Store
 
     store = Store(options.out) if (options.out / "units").is_dir() else None
-    for study in studies:
-        seeds, shard = options.seeds or study.seeds, read_shard(options.shard)
-        cells = len(study.runs())
-        left = sum(len(unit.seeds) for unit in missing_units(store, study, seeds, shard))
-        plan = {"study": study.name, "combinations": cells, "seeds": seeds, "runs": cells * seeds, "missing": left}
-        if options.as_json:
-            print(json.dumps(plan))
-        else:
-            part = f" in shard {options.shard}" if shard else ""
-            words = f"{_count(cells, 'combination')} of world, agent and settings, {_count(seeds, 'seed')}"
-            print(f"{study.name}: {words}: {_count(cells * seeds, 'run')}, of which {left:,}{part} are to be made")
+    for each in outlines:
+        plan = {
+            "study": each.study.name,
+            "combinations": each.combinations,
+            "exact": each.exact,
+            "seeds": each.seeds,
+            "runs": each.combinations * each.seeds,
+            "missing": _missing(each, store, options),
+            "refused": each.refused,
+            "unchecked": list(each.unchecked),
+        }
+        print(json.dumps(plan) if options.as_json else _in_words(plan, options))
+
+
+def _missing(each: "Outline", store: "Store | None", options: RunOptions) -> int | None:
+    """How many runs are to be made; None if there are too many to look."""
+    from backcast.studies.runner import count_missing
+
+    shard = read_shard(options.shard)
+    if not each.expanded or each.refused or (shard is not None and each.combinations * each.seeds > COUNTED):
+        return None
+    return count_missing(store, each.study, each.seeds, shard)
+
+
+def _in_words(plan: dict[str, Any], options: RunOptions) -> str:
+    at_most = "" if plan["exact"] else "at most "
+    combinations, seeds, runs = (_count(plan[what], what[:-1]) for what in ("combinations", "seeds", "runs"))
+    lines = [f"{plan['study']}: {at_most}{combinations} of world, agent and settings, {seeds}: {at_most}{runs}"]
+    if plan["missing"] is not None:
+        part = f" in shard {options.shard}" if options.shard else ""
+        lines[0] += f", of which {plan['missing']:,}{part} are to be made"
+    lines += [f"not checked: {what}" for what in plan["unchecked"][:SHOWN]]
+    if len(plan["unchecked"]) > SHOWN:
+        lines.append(f"not checked: {len(plan['unchecked']) - SHOWN:,} things more, which --json lists")
+    if plan["refused"]:
+        lines.append(f"running it would be refused: {plan['refused']}")
+    return "\n".join(lines)
+
+
+def tell_gaps(found: Sequence["Results"]) -> None:
+    """Say of which studies runs are missing."""
+    for result in found:
+        if result.gap:
+            left_out = "" if result.seeds else "; it is left out, for there is no seed that all agents have"
+            tell(f"{result.gap}{left_out}")
 
 
 def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:
@@ -165,7 +231,7 @@ def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:
         print(f"\n{failed.unit.label}: {failed.error}\n{failed.details}", file=sys.stderr)
         print(f"settings: {json.dumps(settings)}", file=sys.stderr)
     count, where = _count(len(failures), "unit"), options.out / "failures"
-    _tell(f"{count} failed, {where} says why; the others are kept, and the same command tries again what failed")
+    tell(f"{count} failed, {where} says why; the others are kept, and the same command tries again what failed")
 
 
 def _engine(options: RunOptions, store: "Store") -> "Engine":
@@ -221,8 +287,9 @@ def _count(number: int, what: str) -> str:
 
 
 def _tell_waiting(options: RunOptions) -> None:
-    _tell(f"another backcast is adding results to {options.out}; waiting until it has finished (Ctrl-C to stop)")
+    tell(f"another backcast is adding results to {options.out}; waiting until it has finished (Ctrl-C to stop)")
 
 
-def _tell(sentence: str) -> None:
+def tell(sentence: str) -> None:
+    """Say something to who sits before the terminal; what a command prints is for whoever reads it."""
     print(f"backcast: {sentence}", file=sys.stderr, flush=True)

@@ -2,7 +2,7 @@
 
 import contextlib
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 
 from backcast.errors import InputError, nearest
 from backcast.files import atomic_path
+from backcast.studies.reading import check_study, read_study
 from backcast.studies.results import SCHEMA, Results
-from backcast.studies.spec import Study, check_study, read_study
+from backcast.studies.spec import Study
 from backcast.studies.store import Store
 
 PAPER = ("fan-levels", "fan-ratios", "frames", "stochasticity")
@@ -33,23 +34,26 @@ def named_study(name: str) -> Study:
 
 def results(directory: str | Path) -> list[Results]:
     """The results of every study in a directory of which all agents that are there have seeds in common."""
-    found = _stored(directory)
-    comparable = [result for result in found if result.seeds > 0]
-    if found and not comparable:
+    return comparable(stored(directory), directory)
+
+
+def comparable(found: Sequence[Results], directory: str | Path) -> list[Results]:
+    """Those of which all agents that are there have seeds in common."""
+    chosen = [result for result in found if result.seeds > 0]
+    if not chosen and any(result.worlds for result in found):
         raise InputError(
             f"{directory}: runs are there, but no seed yet that all agents have, by which they could be compared;"
             " backcast export writes what is there"
         )
-    return comparable
+    return chosen
 
 
-def _stored(directory: str | Path) -> list[Results]:
-    """The results of every study in a directory of which any run is there."""
+def stored(directory: str | Path) -> list[Results]:
+    """The results of every study in a directory, also of those of which no run is there."""
     store = Store(directory)
     with _no_collecting():
         index = store.index()
-        found = [Results(store, study, index) for study in store.studies()]
-    return [result for result in found if result.worlds]
+        return [Results(store, study, index, seeds) for study, seeds in store.studies()]
 
 
 @contextlib.contextmanager
@@ -64,8 +68,14 @@ def _no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def export(directory: str | Path, target: str | Path) -> int:
-    """Write the long table of all studies in a directory to a .csv or .parquet file; the number of rows."""
+def export(directory: str | Path, target: str | Path, found: Sequence[Results] | None = None) -> int:
+    """Write the long table of all studies in a directory to a .csv or .parquet file; the number of rows.
+
+    Args:
+        directory: of the results.
+        target: the file.
+        found: what is stored there, if it is known already.
+    """
     target = Path(target)
     if target.suffix not in (".csv", ".parquet"):
         raise InputError(f"--to: {target} given, expected a file that ends in .csv or .parquet")
@@ -79,7 +89,7 @@ def export(directory: str | Path, target: str | Path) -> int:
             else pq.ParquetWriter(part, SCHEMA, compression="zstd")
         )
         with writer:
-            for result in _stored(directory):
+            for result in stored(directory) if found is None else found:
                 for table in result.long_tables():
                     writer.write_table(table)
                     rows += len(table)
@@ -93,7 +103,7 @@ def load(directory: str | Path, pandas: bool = False) -> Any:
         directory: where `backcast reproduce` or `backcast sweep` put their results.
         pandas: give a pandas DataFrame (if pandas is installed) instead of a pyarrow Table.
     """
-    pieces = [table for result in _stored(directory) for table in result.long_tables()]
+    pieces = [table for result in stored(directory) for table in result.long_tables()]
     table = pa.concat_tables(pieces) if pieces else SCHEMA.empty_table()
     if not pandas:
         return table
@@ -111,9 +121,11 @@ __all__ = [
     "Store",
     "Study",
     "check_study",
+    "comparable",
     "export",
     "load",
     "named_study",
     "read_study",
     "results",
+    "stored",
 ]

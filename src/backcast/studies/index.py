@@ -1,11 +1,14 @@
 """What is done in a store: every run, by what determined it, and where its numbers are."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from backcast.arrays import Indices, Vector
+from backcast.errors import InputError, shortened
+from backcast.studies.tables import Expected
 
 GROUP, SEED, FILE, ROW, LEARNING, PLANNING, DIVERGED = range(7)  # rows of what is known of runs
 
@@ -15,8 +18,13 @@ class Index:
 
     A group is everything but the seed that determines a run's numbers, as a hash. Two million runs take 130 MB.
 
+    Args:
+        batches: records, and the names of their files.
+        folder: where they are, for errors.
+
     Attributes:
         files: names of files, of which `file` gives the number.
+        expected: what is to be found in the table of each file.
         seed: the seed of each run.
         file: where it is stored.
         row: which run of that file it is, counted from 0.
@@ -25,13 +33,22 @@ class Index:
         diverged: the step at which its values exploded, or 0.
     """
 
-    def __init__(self, batches: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    def __init__(self, batches: Iterable[tuple[str, dict[str, Any]]], folder: Path = Path("units")) -> None:
         self.files: list[str] = []
+        self.expected: list[Expected] = []
         groups: dict[str, int] = {}
         numbers, seconds = [np.empty((DIVERGED + 1, 0), dtype=np.int64)], [np.empty(0)]
         for name, record in batches:
-            numbers.append(_numbers(record["units"], groups, len(self.files)))
-            seconds.append(np.concatenate([unit["run_seconds"] for unit in record["units"]]))
+            try:
+                numbers.append(_numbers(record["units"], groups, len(self.files)))
+                seconds.append(_seconds(record["units"], numbers[-1].shape[1]))
+                self.expected.append(_expected(record, numbers[-1].shape[1]))
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+                what = f"{error} is missing" if isinstance(error, KeyError) else shortened(str(error), 200)
+                raise InputError(
+                    f"{folder / name}.json: a record that cannot be understood ({what}); move it away to have its units"
+                    " run again"
+                ) from error
             self.files.append(name)
         runs = np.concatenate(numbers, axis=1)
         order = np.lexsort((runs[SEED], runs[GROUP]))
@@ -52,6 +69,11 @@ class Index:
         """Where in the columns the runs of a group are; nowhere if none is done."""
         return self._spans.get(group, slice(0, 0))
 
+    def done(self, group: str, seeds: int) -> int:
+        """How many of the seeds 0 … n − 1 of a group are done."""
+        runs = self.runs(group)
+        return int(np.searchsorted(self.seed[runs], seeds))
+
 
 def _numbers(units: list[dict[str, Any]], groups: dict[str, int], file: int) -> Indices:
     """What is known of the runs of a file, (7, runs); groups that are new get the next numbers."""
@@ -65,4 +87,23 @@ def _numbers(units: list[dict[str, Any]], groups: dict[str, int], file: int) -> 
         rows[DIVERGED] += unit.get("diverged", [0] * count)  # of older units nobody looked
     rows[FILE] = [file] * len(rows[SEED])
     rows[ROW] = list(range(len(rows[SEED])))
-    return np.array(rows, dtype=np.int64)
+    numbers = np.array(rows)
+    if not rows[SEED] or numbers.ndim != 2 or numbers.dtype != np.int64 or numbers.min() < 0:
+        raise ValueError("seeds, value_updates and diverged are not whole numbers, one for each run")
+    return numbers
+
+
+def _seconds(units: list[dict[str, Any]], runs: int) -> Vector:
+    seconds = np.array([each for unit in units for each in unit["run_seconds"]], dtype=np.float64)
+    if seconds.shape != (runs,):
+        raise ValueError("run_seconds are not one number for each run")
+    return seconds
+
+
+def _expected(record: dict[str, Any], runs: int) -> Expected:
+    """What the table of a file has to hold."""
+    episodes = {unit["episodes"] for unit in record["units"]}
+    if len(episodes) > 1 or not all(isinstance(each, int) and each >= 1 for each in episodes):
+        raise ValueError("episodes are not the same whole number for all units")
+    columns = record["table"]["columns"] if record.get("format", 1) > 1 else None
+    return Expected(runs, episodes.pop(), None if columns is None else tuple(map(str, columns)))

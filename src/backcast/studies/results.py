@@ -16,6 +16,7 @@ from backcast.studies.index import Index
 from backcast.studies.metrics import METRICS, PER_EPISODE, worst
 from backcast.studies.spec import Study
 from backcast.studies.store import Store
+from backcast.studies.tables import column, columns
 
 CACHE = 256 * 2**20  # bytes of columns that are kept
 PIECE = 2**20  # rows of the long table that are made at a time
@@ -38,13 +39,20 @@ class Results:
 
     Agents are compared on the seeds that all of them have: those of which no run is done are left out.
 
+    Args:
+        store: where they are.
+        study: whose they are.
+        index: of the store, if it is known already.
+        wanted: the number of seeds that were asked for; by default the study's own.
+
     Attributes:
         seeds: the number of seeds that all agents have.
-        complete: whether every run of the study is there.
+        runs: how many belong to the study: those of as many seeds as were asked for.
+        missing_runs: how many of them are not there.
         missing: worlds and agents of which no run is.
     """
 
-    def __init__(self, store: Store, study: Study, index: Index | None = None) -> None:
+    def __init__(self, store: Store, study: Study, index: Index | None = None, wanted: int | None = None) -> None:
         self.store, self.study, self.name = store, study, study.name
         self._index = store.index() if index is None else index
         self._columns = _Columns(store, self._index)
@@ -62,7 +70,21 @@ class Results:
         seeds = list(_distinct(self._index.seed[runs] for runs in self._runs.values()))
         self._common: Indices = reduce(np.intersect1d, seeds) if seeds else np.empty(0, dtype=np.int64)
         self.seeds = len(self._common)
-        self.complete = not self.missing and len(seeds) == 1 and self.seeds >= study.seeds
+        wanted = study.seeds if wanted is None else wanted
+        self.runs = len(study.runs()) * wanted
+        self.missing_runs = self.runs - sum(self._index.done(cell.group, wanted) for cell in study.runs())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run of the study is there."""
+        return self.missing_runs == 0
+
+    @property
+    def gap(self) -> str:
+        """What is missing, in a sentence; nothing if it is complete."""
+        if self.complete:
+            return ""
+        return f"{self.name}: {self.missing_runs:,} of {self.runs:,} runs are missing"
 
     @property
     def worlds(self) -> list[str]:
@@ -188,29 +210,29 @@ class _Columns:
     def names(self, file: int) -> list[str]:
         """What the columns of a file are called."""
         if file not in self._names:
-            self._names[file] = self._store.columns(self._index.files[file])
+            self._names[file] = columns(self._store.table(self._index.files[file]), self._index.expected[file])
         return self._names[file]
 
-    def matrix(self, file: int, column: str) -> Vector:
+    def matrix(self, file: int, name: str) -> Vector:
         """A column of a file, (runs, episodes)."""
-        key = file, column
+        key = file, name
         if key not in self._kept:
-            table = self._store.read(self._index.files[file], [column, "episode"])
-            episodes = int(table["episode"][-1].as_py()) + 1
-            self._kept[key] = table[column].to_numpy().reshape(-1, episodes)
+            self.names(file)  # refuses what is not whole
+            values = column(self._store.table(self._index.files[file]), name)
+            self._kept[key] = values.reshape(-1, self._index.expected[file].episodes)
             self._bytes += self._kept[key].nbytes
             while len(self._kept) > 1 and self._bytes > CACHE:
                 self._bytes -= self._kept.popitem(last=False)[1].nbytes
         self._kept.move_to_end(key)
         return self._kept[key]
 
-    def rows(self, column: str, runs: Indices) -> Vector:
+    def rows(self, name: str, runs: Indices) -> Vector:
         """A column of some runs, (runs, episodes), in their order."""
         files = self._index.file[runs]
         if (files == files[0]).all():  # as of most agents in a large sweep
-            return self.matrix(int(files[0]), column)[self._index.row[runs]]
+            return self.matrix(int(files[0]), name)[self._index.row[runs]]
         parts = np.split(runs, np.flatnonzero(np.diff(files)) + 1)
-        found = [self.matrix(int(self._index.file[part[0]]), column)[self._index.row[part]] for part in parts]
+        found = [self.matrix(int(self._index.file[part[0]]), name)[self._index.row[part]] for part in parts]
         return np.concatenate(found)
 
 

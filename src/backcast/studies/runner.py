@@ -92,6 +92,14 @@ def missing_units(store: Store | None, study: Study, seeds: int, shard: Shard | 
     return missing
 
 
+def count_missing(store: Store | None, study: Study, seeds: int, shard: Shard | None = None) -> int:
+    """How many runs of a study, or of one shard of it, are missing; without a shard nothing is listed to know it."""
+    if shard is not None:
+        return sum(len(unit.seeds) for unit in missing_units(store, study, seeds, shard))
+    index = Index([]) if store is None else store.index()
+    return sum(seeds - index.done(cell.group, seeds) for cell in study.runs())
+
+
 def run_study(
     store: Store,
     study: Study,
@@ -104,8 +112,9 @@ def run_study(
     """Run what is missing of a study, or of one shard of it, and keep it; units that fail do not stop the others."""
     engine = LocalEngine() if engine is None else engine
     with store.writing(shard, when_waiting):
-        store.add_study(study)
-        units = missing_units(store, study, study.seeds if seeds is None else seeds, shard)
+        seeds = study.seeds if seeds is None else seeds
+        store.add_study(study, seeds)
+        units = missing_units(store, study, seeds, shard)
         store.forget_failures(units)
         return _perform(store, units, engine, watch) if units else Summary(0, [])
 

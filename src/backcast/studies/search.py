@@ -15,6 +15,7 @@ not depend on the others, and more samples begin with the same ones.
 import functools
 import itertools
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import GenericAlias
@@ -120,7 +121,7 @@ class Search(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, Choices] = Field(init=False)
 
-    samples: int | None = Field(default=None, ge=1)
+    samples: int | None = Field(default=None, ge=1, le=10**15)
     seed: int | None = Field(default=None, ge=0)
 
     @property
@@ -283,6 +284,11 @@ class Space:
     def sources(self) -> dict[str, Range | Sequence[Any]]:
         """Where the values of each setting come from."""
         return {**self.grid, **self.drawn}
+
+    @property
+    def size(self) -> int:
+        """How many points there are, samples that are drawn twice included; nothing is drawn to know it."""
+        return math.prod(map(len, self.grid.values())) * (self.samples if self.drawn else 1)
 
     def points(self) -> list[Point]:
         """Every combination of the grid's values with every sample; one empty point if there is nothing to try."""

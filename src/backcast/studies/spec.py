@@ -19,15 +19,13 @@ updates, at the latest after `episodes`.
 """
 
 import functools
-import json
 import re
-import tomllib
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from backcast.agents import Agent, agent
 from backcast.errors import InputError, nearest
@@ -37,9 +35,7 @@ from backcast.studies.cells import Cell
 from backcast.studies.search import (
     RATES,
     SAMPLES,
-    TAGS,
     Point,
-    Range,
     Search,
     Space,
     checked_grid,
@@ -48,6 +44,8 @@ from backcast.studies.search import (
 )
 from backcast.studies.worldspec import Settings, Strict, WorldSpec, one_of
 
+MOST = 10**15  # episodes, seeds and value updates: what is counted with numbers of 64 bits
+LONGEST = 100  # characters of a name
 PLOT_NAMES = (
     "error-curves",
     "error-by-ratio",
@@ -149,9 +147,9 @@ class Study(_Searched):
 
     name: str
     title: str = ""
-    episodes: int = Field(ge=1)
-    seeds: int = Field(default=20, ge=1)
-    updates: int | None = Field(default=None, ge=1)
+    episodes: int = Field(ge=1, le=MOST)
+    seeds: int = Field(default=20, ge=1, le=MOST)
+    updates: int | None = Field(default=None, ge=1, le=MOST)
     worlds: list[WorldSpec] = Field(min_length=1)
     agents: list[AgentSpec] = Field(min_length=1)
     plots: list[str] = Field(default=[])
@@ -162,7 +160,9 @@ class Study(_Searched):
     def _for_files(cls, name: str) -> str:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
             better = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._") or "my-study"
-            raise ValueError(f"expected letters, digits, '.', '_' and '-', such as name = \"{better}\"")
+            raise ValueError(f"expected letters, digits, '.', '_' and '-', such as name = \"{better[:LONGEST]}\"")
+        if len(name) > LONGEST:
+            raise ValueError(f"expected at most {LONGEST} characters: files are named after it")
         return name
 
     @field_validator("plots")
@@ -174,6 +174,15 @@ class Study(_Searched):
                     f"{plot!r} is no plot; expected some of {', '.join(PLOT_NAMES)}{nearest(plot, PLOT_NAMES)}"
                 )
         return plots
+
+    def count(self) -> int:
+        """How many runs of a seed there are at most: samples that are drawn twice are run once. Nothing is expanded."""
+        sizes = [(chosen.only, space.size) for chosen, space in zip(self.agents, self.spaces, strict=True)]
+        purposes = Counter(world.purpose for world in self.worlds)
+        return sum(
+            worlds * sum(size for only, size in sizes if only in (None, purpose))
+            for purpose, worlds in purposes.items()
+        )
 
     def runs(self) -> list[Cell]:
         """Every agent in every world, in the order of the file, with all settings that are tried of it."""
@@ -244,69 +253,3 @@ def _refuse_nothing_to_draw(where: str, search: Search, spaces: list[Space]) -> 
     """Raise where samples are asked for of no setting."""
     if search.samples is not None and not any(space.drawn for space in spaces):
         raise InputError(f"{where}search.samples: {search.samples} given, but no setting is there to be drawn")
-
-
-def read_study(path: str | Path) -> Study:
-    """A study from a TOML file; its name is that of the file unless it says otherwise."""
-    path = Path(path)
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid TOML ({error})") from error
-    return check_study({"name": path.stem, **given}, str(path))
-
-
-def check_study(given: dict[str, Any], source: str) -> Study:
-    """A study from plain data; an error names the source, the key, what was given and what is allowed."""
-    try:
-        study = Study.model_validate(given)
-    except ValidationError as error:
-        raise InputError("\n".join(f"{source}: {_sentence(e, given)}" for e in error.errors())) from None
-    try:
-        labels: dict[str, list[str]] = {world.name: [] for world in study.worlds}
-        for cell in study.runs():
-            labels[cell.world.name].append(cell.label)
-    except InputError as error:
-        raise InputError(f"{source}: {error}") from None
-    for world, those in labels.items():
-        if not those:
-            raise InputError(f"{source}: agents: none of them is for {world}; see `only`")
-    _refuse_twice(source, "worlds", [world.name for world in study.worlds])
-    for those in labels.values():
-        _refuse_twice(source, "agents", those)
-    return study
-
-
-def _refuse_twice(source: str, key: str, names: list[str]) -> None:
-    seen = set()
-    for name in names:
-        if name in seen:
-            digits = "; numbers have six digits there" if "=" in name else ""
-            raise InputError(f"{source}: {key}: {name!r} is there twice, and results could not be told apart{digits}")
-        seen.add(name)
-
-
-def _sentence(error: Any, given: dict[str, Any]) -> str:
-    """One pydantic error in our words."""
-    parts = [str(part) for part in error["loc"] if part not in TAGS]
-    key = ".".join(parts) or "the study"
-    if error["type"] == "extra_forbidden":
-        owners: dict[str, type[BaseModel]] = {"worlds": WorldSpec, "agents": AgentSpec}
-        inner = next((model for name, model in _TABLES.items() if name in parts[:-1]), None)
-        fields = (inner or owners.get(parts[0], Study)).model_fields
-        return f"{key}: no such key; allowed are {', '.join(fields)}{nearest(parts[-1], fields)}"
-    if error["type"] == "missing":
-        return f"{key}: missing"
-    cause = error.get("ctx", {}).get("error")
-    if isinstance(cause, InputError):
-        return ".".join([*parts, str(cause)])  # it begins with the field within the table
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "literal_error":
-        message += nearest(error["input"], error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
-    shown = json.dumps(error["input"], default=str)
-    return f"{key}: {shown if len(shown) < 80 else shown[:77] + '...'} given, {message[0].lower() + message[1:]}"
-
-
-_TABLES: dict[str, type[BaseModel]] = {"settings": Settings, "search": Range}  # that hold keys of their own

@@ -1,12 +1,15 @@
 """The run store: a directory in which what exists is done.
 
     DIR/units/<hash>.parquet   what some units measured: seed, episode and the metrics of a world
-    DIR/units/<hash>.json      what determined each of them, in the order of the rows; versions, timings
-    DIR/studies/<name>.json    the studies that were run here, as they were
+    DIR/units/<hash>.json      its record: what determined each of them, in the order of the rows; versions, timings;
+                               the columns, size and checksum of the table
+    DIR/studies/<name>.json    a study that was run here, with how many seeds, and what its worlds say of themselves
     DIR/failures/<…>.json      units that could not be performed the last time they were tried, and why
 
 Files are written beside their place and renamed, the record last: a unit without a record is not done and is run again.
 Whatever kills a study, at any moment, costs the units under way and nothing else.
+
+A directory may come from a stranger. Reading it runs nothing, imports nothing and makes no world.
 """
 
 import contextlib
@@ -20,21 +23,30 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from backcast.errors import InputError
-from backcast.files import atomic_path, locked
+from backcast.errors import InputError, shown
+from backcast.files import atomic_path, locked, read_regular
 from backcast.studies.batches import Performed
 from backcast.studies.cells import KEY_LENGTH, digest
 from backcast.studies.index import Index
-from backcast.studies.spec import Study, check_study
+from backcast.studies.reading import stored_study
+from backcast.studies.spec import Study
+from backcast.studies.tables import write_table
 from backcast.studies.units import Failed, Finished, Unit
 
+FORMAT = 2  # of a directory; 1 had no checksums, and did not know what worlds say of themselves
+AGAIN = "move it away to have its units run again"
+MOST_STUDY, MOST_RECORD = 16 * 2**20, 64 * 2**20  # bytes of a file that is read
 REMAINS = 3600.0  # seconds after which a file that is half written is nobody's
 Shard = tuple[int, int]  # this one, counted from 1, and how many there are
+
+
+class Asked(NamedTuple):
+    """A study, and how many seeds of it were asked for."""
+
+    study: Study
+    seeds: int
 
 
 class Store:
@@ -46,7 +58,7 @@ class Store:
             try:
                 for name in ("units", "studies", "failures"):
                     (self.directory / name).mkdir(parents=True, exist_ok=True)
-            except (FileExistsError, NotADirectoryError, PermissionError) as error:
+            except OSError as error:
                 raise InputError(f"{directory}: cannot be used for results ({error.strerror})") from error
             if not os.access(self.directory / "units", os.W_OK):
                 raise InputError(f"{directory}: cannot be written to")
@@ -77,18 +89,29 @@ class Store:
                 if time.time() - path.stat().st_mtime > REMAINS:
                     path.unlink()
 
-    def add_study(self, study: Study) -> None:
-        """Remember a study, so that reports and exports know what belongs to it."""
+    def add_study(self, study: Study, seeds: int | None = None) -> None:
+        """Remember a study, so that reports and exports know what belongs to it, and the most seeds ever asked for."""
         path = self.directory / "studies" / f"{study.name}.json"
+        known: dict[str, Any] = {
+            "format": FORMAT,
+            "study": study.model_dump(mode="json", exclude_defaults=True),
+            "seeds": study.seeds if seeds is None else seeds,
+            "worlds": [world.about._asdict() for world in study.worlds],
+        }
+        if path.exists():
+            earlier = _read_json(path, MOST_STUDY)
+            if earlier.get("study") == known["study"]:
+                known["seeds"] = max(known["seeds"], _stored(path, earlier).seeds)
         with atomic_path(path) as part:
-            part.write_text(study.model_dump_json(indent=1, exclude_defaults=True) + "\n", encoding="utf-8")
+            part.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
-    def studies(self) -> list[Study]:
+    def studies(self) -> list[Asked]:
         """The studies that were run here, by name."""
-        found = []
-        for path in sorted((self.directory / "studies").glob("*.json")):
-            found.append(check_study(_read_json(path), str(path)))
-        return found
+        return [self.study(path) for path in visible(self.directory / "studies")]
+
+    def study(self, path: Path) -> Asked:
+        """The study that a file is about."""
+        return _stored(path, _read_json(path, MOST_STUDY))
 
     def put(self, performed: Performed) -> None:
         """Keep what came of a batch: as one file what was measured, and a file for each unit that failed."""
@@ -100,13 +123,18 @@ class Store:
                 self._put_failed(outcome, performed.worker)
 
     def _put_finished(self, finished: Sequence[Finished], machine: dict[str, str]) -> None:
+        lines = ",\n".join(json.dumps(each.record) for each in finished)
+        if len(lines) > MOST_RECORD // 2 and len(finished) > 1:
+            for half in (finished[: len(finished) // 2], finished[len(finished) // 2 :]):
+                self._put_finished(half, machine)
+            return
         base = self.directory / "units" / digest({"units": [each.unit.key for each in finished]})
         with atomic_path(base.with_suffix(".parquet")) as part:
-            pq.write_table(pa.concat_tables([each.table for each in finished]), part, compression="zstd")
-        when = {"finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine}
-        lines = ",\n".join(json.dumps(each.record) for each in finished)
+            table = write_table([each.table for each in finished], part)
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        known = {"format": FORMAT, "finished": when, "machine": machine, "table": table._asdict()}
         with atomic_path(base.with_suffix(".json")) as part:
-            part.write_text(f'{json.dumps(when)[:-1]},\n"units": [\n{lines}\n]}}\n', encoding="utf-8")
+            part.write_text(f'{json.dumps(known)[:-1]},\n"units": [\n{lines}\n]}}\n', encoding="utf-8")
 
     def _put_failed(self, failed: Failed, worker: str) -> None:
         what = {
@@ -122,23 +150,26 @@ class Store:
 
     def forget_failures(self, units: Sequence[Unit]) -> None:
         """Forget that these units, which are tried again, could not be performed."""
-        known = {path.stem for path in (self.directory / "failures").glob("*.json")}
+        known = {path.stem for path in visible(self.directory / "failures")}
         for unit in units if known else ():
             for name in known.intersection(f"{unit.cell.group}-{seed}" for seed in unit.seeds):
                 (self.directory / "failures" / f"{name}.json").unlink(missing_ok=True)
 
     def batches(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Every record, with the name of its files; one that older versions wrote is about a single unit."""
-        for path in sorted((self.directory / "units").glob("*.json")):
-            record = _read_json(path)
-            yield path.stem, record if "units" in record else {**record, "units": [record]}
+        for path in visible(self.directory / "units"):
+            yield path.stem, self.record(path.stem)
+
+    def record(self, key: str) -> dict[str, Any]:
+        """The record of a file."""
+        path = self.directory / "units" / f"{key}.json"
+        record = _read_json(path, MOST_RECORD)
+        refuse_newer(record, path)
+        return record if "units" in record else {**record, "units": [record]}
 
     def index(self) -> Index:
         """Which runs are done, and where they are."""
-        try:
-            return Index(self.batches())
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{self.directory}: a record cannot be understood ({error!r})") from error
+        return Index(self.batches(), self.directory / "units")
 
     def foreign_files(self) -> list[Path]:
         """Files among the units that Backcast did not write; they are left alone."""
@@ -149,33 +180,49 @@ class Store:
             if path.suffix not in mine or (path.suffix != ".part" and len(path.stem) != KEY_LENGTH)
         ]
 
-    def columns(self, key: str) -> list[str]:
-        """The names of the columns of a file."""
-        with self._whole(key) as path:
-            return list(pq.read_schema(path).names)
-
-    def read(self, key: str, columns: list[str] | None = None) -> pa.Table:
-        """A file's table, or some columns of it."""
-        with self._whole(key) as path:
-            return pq.read_table(path, columns=columns)
-
-    @contextlib.contextmanager
-    def _whole(self, key: str) -> Iterator[Path]:
-        path = self.directory / "units" / f"{key}.parquet"
-        try:
-            yield path
-        except (OSError, pa.ArrowInvalid) as error:
-            raise InputError(f"{path}: damaged or missing ({error}); remove {key}.json to have it run again") from error
+    def table(self, key: str) -> Path:
+        """Where the table of a file is."""
+        return self.directory / "units" / f"{key}.parquet"
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def visible(folder: Path) -> list[Path]:
+    """The .json files of a folder, but for hidden ones, which are not Backcast's."""
+    return [path for path in sorted(folder.glob("*.json")) if not path.name.startswith(".")]
+
+
+def _stored(path: Path, found: dict[str, Any]) -> Asked:
+    """A study as it was written; before there were formats, the study alone."""
+    refuse_newer(found, path)
+    if "format" not in found:
+        study = stored_study(found, None, str(path))
+        return Asked(study, study.seeds)
+    given, seeds = found.get("study"), found.get("seeds")
+    if not isinstance(given, dict) or not isinstance(seeds, int) or seeds < 1:
+        raise InputError(f"{path}: not a study that Backcast wrote; move it away")
+    return Asked(stored_study(given, found.get("worlds"), str(path)), seeds)
+
+
+def refuse_newer(found: dict[str, Any], path: Path) -> None:
+    """Raise if a later version wrote it in a way that is not known yet."""
+    given = found.get("format", 1)
+    if not isinstance(given, int) or not 1 <= given <= FORMAT:
+        raise InputError(
+            f"{path}: format {shown(given)}, this version of Backcast reads 1 to {FORMAT}; get a newer one"
+        )
+
+
+def _read_json(path: Path, most: int) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
-            raise ValueError("not a record")
-        return found
-    except (ValueError, OSError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); move it away to have its unit run again") from error
+        found = json.loads(read_regular(path, most))
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not valid JSON ({error}); {AGAIN}") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: not a record; {AGAIN}")
+    return found
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from backcast.worlds import (
     shortcut_maze,
 )
 
+QUICK = 10_000  # cells of a maze that is made in no time
 Rate = float | tuple[float, ...]
 
 
@@ -65,6 +66,20 @@ def _from_gymnasium(id: str, max_steps: int | None = None, **given: Any) -> Worl
     return from_gymnasium(id, max_episode_steps=max_steps, **given)
 
 
+class About(NamedTuple):
+    """What has to be known of a world to read results of runs in it.
+
+    Attributes:
+        name: what the world calls itself.
+        purpose: whether values are predicted there, or improved.
+        judged_by: the metric by which agents are compared there (`World.judged_by`).
+    """
+
+    name: str
+    purpose: Literal["prediction", "control"]
+    judged_by: Literal["rmsve", "steps", "reward"]
+
+
 class WorldKind(NamedTuple):
     """How a kind of world is made, from which keys besides `discount`, and what an agent does there.
 
@@ -107,7 +122,7 @@ class WorldSpec(Strict):
     step: int | None = None
     id: str | None = None
     discount: float | None = None
-    max_steps: int | None = None
+    max_steps: int | None = Field(default=None, ge=1)
     episodes: int | None = Field(default=None, ge=1)
     updates: int | None = Field(default=None, ge=1)
     settings: Settings = Settings()
@@ -134,19 +149,57 @@ class WorldSpec(Strict):
         return kind.make(**{**drawn, **given})
 
     @functools.cached_property
+    def about(self) -> About:
+        """What the world says of itself; it is made for that, unless it is known."""
+        world = self.build()
+        purpose = WORLD_KINDS[self.kind].purpose or ("prediction" if world.is_prediction else "control")
+        return About(world.name, purpose, "rmsve" if purpose == "prediction" else world.judged_by)
+
+    def knowing(self, about: About) -> Self:
+        """The same world, of which this is known: nothing is made or imported to find it out."""
+        known = self.model_copy()
+        known.__dict__["about"] = about
+        return known
+
+    @property
+    def is_quickly_made(self) -> bool:
+        """Whether making it takes next to nothing and imports nothing: walks are made when they are first walked."""
+        cells = len(self.text or "") + len(self.later[1] if self.later else "")
+        return WORLD_KINDS[self.kind].purpose is not None and cells <= QUICK
+
+    @property
+    def sketch(self) -> About:
+        """What can be said of the world in no time and without importing anything."""
+        return self.about if self.is_quickly_made else self.unmade
+
+    @property
+    def unmade(self) -> About:
+        """What is usually the case with worlds of this kind."""
+        name, purpose = (self.id or self.kind).rpartition(":")[2], WORLD_KINDS[self.kind].purpose
+        if purpose == "prediction":
+            return About(name, purpose, "rmsve")
+        return About(name, "control", "reward" if purpose is None else "steps")
+
+    @property
+    def imports(self) -> str | None:
+        """The module that making it imports because its id says so, as in "module:Env-v0"."""
+        module, colon, _ = (self.id or "").partition(":")
+        return module if colon else None
+
+    @property
     def name(self) -> str:
         """What the world calls itself."""
-        return self.build().name
+        return self.about.name
 
-    @functools.cached_property
+    @property
     def purpose(self) -> str:
         """Whether values are predicted there, or improved."""
-        return WORLD_KINDS[self.kind].purpose or ("prediction" if self.build().is_prediction else "control")
+        return WORLD_KINDS[self.kind].purpose or self.about.purpose
 
-    @functools.cached_property
+    @property
     def judged_by(self) -> str:
-        """The metric by which agents are compared there, as the world says (`World.judged_by`)."""
-        return "rmsve" if self.purpose == "prediction" else self.build().judged_by
+        """The metric by which agents are compared there."""
+        return self.about.judged_by
 
     @functools.cached_property
     def identity(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Worlds from tables that exist: a finite MDP, or a Gymnasium environment that carries its transitions."""
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -84,14 +85,31 @@ def _made(env: Any, options: dict[str, Any]) -> Any:
 
     if isinstance(env, str):
         try:
-            return gymnasium.make(env, **options)
-        except (gymnasium.error.Error, ImportError, TypeError) as error:
-            raise InputError(f"env: {env!r} cannot be made ({error})") from error
+            with warnings.catch_warnings(record=True) as said:
+                made = gymnasium.make(env, **options)
+        except Exception as error:  # anybody's code may raise anything
+            reason = " ".join(str(error).split()) or "no reason given"
+            raise InputError(f"env: {env!r} cannot be made ({type(error).__name__}: {reason})") from error
+        for each in said:  # if it could be made, they are all there is to say
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        return made
     if not hasattr(env, "unwrapped"):
         raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment or its id")
     for name in options:
         raise InputError(f"{name}: given with an environment that is made already; options go with an id")
     return env
+
+
+def refuse_unknown(name: str) -> None:
+    """Raise if Gymnasium knows no environment of this id, which must name no module: nothing is imported or made."""
+    import gymnasium
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an older version, which is said when it is made
+            gymnasium.spec(name)
+    except gymnasium.error.Error as error:
+        raise InputError(f"env: {name!r} cannot be made ({' '.join(str(error).split())})") from error
 
 
 def _what_train_can_do(env: Any) -> str:

@@ -4,6 +4,7 @@ Jobs write into the store themselves and need nobody who waits for them. Who wai
 what is done, and asks SLURM only whether the jobs still exist (`squeue`: no accounting is needed).
 
 What submitit exchanges with jobs are pickles in DIR/jobs, gone when a job is over; nothing of ours is kept in one.
+Only those of jobs that this process submitted are read: others may have come with the directory.
 """
 
 import contextlib
@@ -135,20 +136,21 @@ class SlurmEngine:
             self._states = {job: state + note for job, state in sorted(states.items())}
             yield from self._stored(missing)  # after the look at jobs: all that those which are over have done
             for job in jobs - states.keys():
-                failed = missing.cross_off_failed(self._result(job, earlier))
+                if earlier:
+                    self._queue.forget(job)  # what it could not perform is tried again
+                    continue
+                failed = missing.cross_off_failed(self._result(job))
                 if failed:
                     yield Performed(failed, f"job {job}", {})
             jobs = jobs & states.keys()
             time.sleep(POLL if jobs else 0)
 
-    def _result(self, job: str, earlier: bool) -> list[Failed]:
-        """What a job could not perform, as far as it knew; what an earlier command's could not is tried again."""
+    def _result(self, job: str) -> list[Failed]:
+        """What a job that was submitted here could not perform, as far as it knew."""
         try:
             result: list[Failed] | InputError = self._queue.result(job)
         except JobDied as death:
             self._last_words = str(death)
-            return []
-        if earlier:
             return []
         if isinstance(result, InputError):
             raise result

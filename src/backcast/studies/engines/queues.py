@@ -81,6 +81,16 @@ class Queue(ABC):
             for path in remove:
                 path.unlink(missing_ok=True)
 
+    def forget(self, job: str) -> None:
+        """Remove the files of a job that is over, but for the log of one that died.
+
+        They are not read: a stranger may have put them there.
+        """
+        paths = self._paths(job)
+        logs = [paths.stdout, paths.stderr] if paths.result_pickle.exists() else []
+        for path in (paths.submitted_pickle, paths.result_pickle, *logs):
+            path.unlink(missing_ok=True)
+
     @abstractmethod
     def states(self, jobs: set[str]) -> dict[str, str]:
         """What those jobs do that are not over."""

@@ -1,0 +1,262 @@
+"""From a file to a checked study; what is wrong with it is said in a sentence that names the file and the key.
+
+A TOML file that a user names may run code: a world of Gymnasium's may import a module. What comes with a results
+directory may not (`stored_study`), and a dry run neither imports nor expands anything large (`outline`).
+"""
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from backcast.errors import InputError, TooManyError, nearest, shortened
+from backcast.files import read_regular
+from backcast.limits import refuse_many
+from backcast.studies.search import TAGS, Range
+from backcast.studies.spec import AgentSpec, Study
+from backcast.studies.worldspec import About, Settings, WorldSpec
+from backcast.worlds.tables import refuse_unknown
+
+MOST_BYTES = 2**20  # of a study
+MANY = 100_000  # combinations of which it is said that they are laid out, which takes seconds
+EXPANDED = 5000  # combinations that a dry run looks at one by one
+LOOKED_AT = 200  # worlds that a dry run looks at
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What can be said of a study in a moment and without importing anything.
+
+    Attributes:
+        study: its worlds are not made.
+        seeds: how many are asked for.
+        combinations: of world, agent and settings.
+        exact: whether there are so many; otherwise at most so many, for samples that are drawn twice are run once.
+        expanded: whether there are so few that each was looked at.
+        refused: why running it would be refused; nothing if it would not.
+        unchecked: what was not looked at, in sentences.
+    """
+
+    study: Study
+    seeds: int
+    combinations: int
+    exact: bool
+    expanded: bool
+    refused: str
+    unchecked: tuple[str, ...]
+
+
+def read_study(path: str | Path, tell: Callable[[str], None] = lambda sentence: None) -> Study:
+    """A study from a TOML file; its name is that of the file unless it says otherwise.
+
+    Args:
+        path: of the file.
+        tell: is told what takes long.
+    """
+    return check_study(_parsed(Path(path)), str(path), tell)
+
+
+def read_outline(path: str | Path, seeds: int | None = None) -> Outline:
+    """What can be said in a moment of a study in a TOML file, if it is run with so many seeds."""
+    return outline(_validated(_parsed(Path(path)), str(path)), str(path), seeds)
+
+
+def check_study(given: dict[str, Any], source: str, tell: Callable[[str], None] = lambda sentence: None) -> Study:
+    """A study from plain data; an error names the source, the key, what was given and what is allowed."""
+    known: dict[str, About] = {}
+
+    def about(place: int, world: WorldSpec) -> About:
+        key = json.dumps(world.identity, sort_keys=True)
+        if key not in known:
+            known[key] = world.about
+        return known[key]
+
+    study = _knowing(_validated(given, source), about, source)
+    _refuse_large(study, source)
+    if study.count() > MANY:
+        tell(f"{source}: laying out {study.count():,} combinations of world, agent and settings")
+    _check_cells(study, source)
+    return study
+
+
+def stored_study(given: dict[str, Any], about: Any, source: str) -> Study:
+    """A study from plain data that came with results: nothing is imported for it, and no world is made.
+
+    Args:
+        given: as written by `Study.model_dump_json`.
+        about: of each world, what was written when it was run; None if that was not written yet.
+        source: for errors.
+    """
+    study = _validated(given, source)
+    known = None if about is None else _about(about, len(study.worlds), source)
+    study = _knowing(study, lambda place, world: world.sketch if known is None else known[place], source)
+    _refuse_large(study, source)
+    _check_cells(study, source)
+    return study
+
+
+def outline(study: Study, source: str, seeds: int | None = None) -> Outline:
+    """What can be said of a study in a moment: it is counted, and looked at only as far as it is small."""
+    unchecked, sketches, seeds = list(_unchecked(study.worlds)), _Sketches(), seeds or study.seeds
+    study = _knowing(study, sketches, source)
+    refused = f"{source}: {sketches.refused}" if sketches.refused else ""
+    try:
+        _refuse_large(study, source, seeds)
+    except TooManyError as error:
+        refused = refused or str(error)
+    combinations = study.count()
+    expanded = combinations <= EXPANDED
+    if expanded:
+        _check_cells(study, source)
+        combinations = len(study.runs())
+    else:
+        unchecked.append("agents: of so many combinations, none was looked at")
+    exact = expanded or not any(space.drawn for space in study.spaces)
+    return Outline(study, seeds, combinations, exact, expanded, refused, tuple(unchecked))
+
+
+def _knowing(study: Study, say: Callable[[int, WorldSpec], About], source: str) -> Study:
+    """The study with worlds of which is known what is said of each; an error names the world."""
+    worlds = []
+    for place, world in enumerate(study.worlds):
+        try:
+            worlds.append(world.knowing(say(place, world)))
+        except InputError as error:
+            raise type(error)(f"{source}: worlds.{place}: {error}") from None
+    return study.model_copy(update={"worlds": worlds})
+
+
+class _Sketches:
+    """What can be said of each world in a moment; ids without a module are looked up, which imports nothing.
+
+    A world that is too large is not refused, but noted.
+    """
+
+    def __init__(self) -> None:
+        self.refused = ""
+
+    def __call__(self, place: int, world: WorldSpec) -> About:
+        nothing = world.unmade._replace(name=f"{world.kind} {place}")
+        if place >= LOOKED_AT:
+            return nothing
+        if world.kind == "gymnasium" and world.imports is None:
+            refuse_unknown(str(world.id))
+        try:
+            return world.sketch
+        except TooManyError as error:
+            self.refused = self.refused or f"worlds.{place}: {error}"
+            return nothing
+
+
+def _unchecked(worlds: Sequence[WorldSpec]) -> Iterable[str]:
+    for place, world in enumerate(worlds[:LOOKED_AT]):
+        if world.imports is not None:
+            yield f"worlds.{place}: {world.id!r} was not looked at, as that would import the module {world.imports!r}"
+        elif world.kind == "gymnasium":
+            yield f"worlds.{place}: {world.id!r} was not made"
+        elif not world.is_quickly_made:
+            yield f"worlds.{place}: the maze is large, and was not made"
+    if len(worlds) > LOOKED_AT:
+        yield f"worlds.{LOOKED_AT} to worlds.{len(worlds) - 1}: they were not made"
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    """A TOML file as plain data, with a name."""
+    try:
+        given = tomllib.loads(read_regular(path, MOST_BYTES).decode("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except RecursionError:
+        raise InputError(f"{path}: not a study, its arrays or tables are nested too deeply") from None
+    except InputError:
+        raise
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid TOML ({shortened(str(error), 300)})") from error
+    except ValueError as error:
+        raise InputError(f"{path}: a number in it has more digits than any number needs") from error
+    return {"name": path.stem, **given}
+
+
+def _validated(given: dict[str, Any], source: str) -> Study:
+    """The study with every key checked, but not what follows from them together."""
+    try:
+        study = Study.model_validate(given)
+        study.spaces  # noqa: B018 — it raises where a setting is searched that nobody has
+    except ValidationError as error:
+        raise InputError("\n".join(f"{source}: {_sentence(e)}" for e in error.errors())) from None
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{source}: not a study, something in it is nested too deeply") from None
+    return study
+
+
+def _about(given: Any, worlds: int, source: str) -> list[About]:
+    try:
+        about = TypeAdapter(list[About]).validate_python(given)
+    except ValidationError as error:
+        raise InputError(f"{source}: worlds: what was known of them cannot be understood ({error.title})") from None
+    if len(about) != worlds:
+        raise InputError(f"{source}: worlds: {len(about)} are known, but the study has {worlds}")
+    return about
+
+
+def _refuse_large(study: Study, source: str, seeds: int | None = None) -> None:
+    """Raise if there is more to run than is allowed, before any of it is made."""
+    combinations = study.count()
+    refuse_many(f"{source}: worlds × agents × settings", "combinations", combinations)
+    refuse_many(f"{source}: combinations × seeds", "runs", combinations * (seeds or study.seeds))
+    refuse_many(f"{source}: episodes", "episodes", max(world.episodes or study.episodes for world in study.worlds))
+
+
+def _check_cells(study: Study, source: str) -> None:
+    """Raise if an agent or a world is there twice, or no agent lives in a world."""
+    labels: dict[str, list[str]] = {world.name: [] for world in study.worlds}
+    try:
+        for cell in study.runs():
+            labels[cell.world.name].append(cell.label)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    for world, those in labels.items():
+        if not those:
+            raise InputError(f"{source}: agents: none of them is for {world}; see `only`")
+    _refuse_twice(source, "worlds", [world.name for world in study.worlds])
+    for those in labels.values():
+        _refuse_twice(source, "agents", those)
+
+
+def _refuse_twice(source: str, key: str, names: list[str]) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            digits = "; numbers have six digits there" if "=" in name else ""
+            raise InputError(f"{source}: {key}: {name!r} is there twice, and results could not be told apart{digits}")
+        seen.add(name)
+
+
+def _sentence(error: Any) -> str:
+    """One pydantic error in our words."""
+    parts = [shortened(str(part), 80) for part in error["loc"] if part not in TAGS]
+    key = ".".join(parts) or "the study"
+    if error["type"] == "extra_forbidden":
+        owners: dict[str, type[BaseModel]] = {"worlds": WorldSpec, "agents": AgentSpec}
+        inner = next((model for name, model in _TABLES.items() if name in parts[:-1]), None)
+        fields = (inner or owners.get(parts[0], Study)).model_fields
+        return f"{key}: no such key; allowed are {', '.join(fields)}{nearest(parts[-1], fields)}"
+    if error["type"] == "missing":
+        return f"{key}: missing"
+    cause = error.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return ".".join([*parts, str(cause)])  # it begins with the field within the table
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "literal_error":
+        message += nearest(error["input"], error["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", "))
+    shown = json.dumps(error["input"], default=str)
+    return f"{key}: {shown if len(shown) < 80 else shown[:77] + '...'} given, {message[0].lower() + message[1:]}"
+
+
+_TABLES: dict[str, type[BaseModel]] = {"settings": Settings, "search": Range}  # that hold keys of their own

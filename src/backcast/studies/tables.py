@@ -1,0 +1,103 @@
+"""The tables of a store: written compactly, and read only if they are what their record says.
+
+A table has a row for each run and episode, in the order of its record: seed, episode, value updates and the metrics of
+its world, either `rmsve` and `rmsve_inner` or `steps` and `reward`.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backcast.errors import InputError
+from backcast.files import refuse_special
+from backcast.limits import refuse_many
+
+COUNTED = ("seed", "episode", "updates")  # each nearly as much more than the last: differences take little room
+MEASURED = (("rmsve", "rmsve_inner"), ("steps", "reward"))  # in prediction and in control
+
+
+class Written(NamedTuple):
+    """What is recorded of a table, to check it against."""
+
+    columns: list[str]
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class Expected(NamedTuple):
+    """What is to be found in a table; of an older one columns are not known."""
+
+    runs: int
+    episodes: int
+    columns: tuple[str, ...] | None
+
+
+def write_table(parts: Sequence[pa.Table], path: Path) -> Written:
+    """Write some tables as one."""
+    table = pa.concat_tables(parts)
+    pq.write_table(
+        table,
+        path,
+        compression="zstd",
+        use_dictionary=[name for name in table.column_names if name not in COUNTED],
+        column_encoding=dict.fromkeys(COUNTED, "DELTA_BINARY_PACKED"),
+    )
+    return Written(table.column_names, len(table), path.stat().st_size, checksum(path))
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def columns(path: Path, expected: Expected) -> list[str]:
+    """The names of the columns of a table, none of which may be missing; nor may a row."""
+    with _whole(path):
+        found = pq.read_metadata(path)
+    names = [found.schema.column(i).name for i in range(found.num_columns)]
+    wanted = expected.columns or (*COUNTED[:2], *_measured(names))
+    for name in wanted:
+        if name not in names:
+            raise InputError(f"{path}: the column {name!r} is missing; {again(path)}")
+    if found.num_rows != expected.runs * expected.episodes:
+        raise InputError(
+            f"{path}: {found.num_rows:,} rows, but its record has {expected.runs:,} runs of {expected.episodes:,}"
+            f" episodes; {again(path)}"
+        )
+    refuse_many(str(path), "episodes", found.num_rows)
+    return names
+
+
+def column(path: Path, name: str) -> Any:
+    """A column of a table whose columns were looked at, (rows,)."""
+    with _whole(path):
+        values = pq.read_table(path, columns=[name])[name]
+        if values.null_count or not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+            raise InputError(f"{path}: the column {name!r} does not hold numbers; {again(path)}")
+        return values.to_numpy()
+
+
+def again(path: Path) -> str:
+    """What to do about a table that is damaged."""
+    return f"remove {path.stem}.json to have it run again, or see backcast verify {path.parent.parent}"
+
+
+def _measured(names: Sequence[str]) -> tuple[str, ...]:
+    """The metrics that belong together, of which an older table has some."""
+    return max(MEASURED, key=lambda those: sum(name in names for name in those))
+
+
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    try:
+        refuse_special(path)
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path}: damaged or missing ({error}); {again(path)}") from error

@@ -1,0 +1,159 @@
+"""`backcast verify`: is every file of a results directory what its record says, and what is to be run again?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from backcast.errors import InputError
+from backcast.studies.cells import IDENTITY, digest
+from backcast.studies.index import Index
+from backcast.studies.results import Results
+from backcast.studies.store import Store, visible
+from backcast.studies.tables import Expected, checksum, column, columns
+
+
+class Damage(NamedTuple):
+    """A file that is not as it should be: why, and how many runs are lost with it, if that is known."""
+
+    path: Path
+    reason: str
+    runs: int | None = None
+
+
+@dataclass
+class Verified:
+    """What was found in a directory.
+
+    Attributes:
+        files: how many tables are whole.
+        runs: how many runs are in them.
+        unchecked: how many of these tables have no checksum, as an older version wrote them.
+        damaged: what is not as it should be.
+        gaps: studies of which runs are missing, in sentences.
+        strays: runs of no study that is here.
+        failures: units that could not be performed the last time.
+        others: files that are none of Backcast's, or tables without a record.
+    """
+
+    files: int = 0
+    runs: int = 0
+    unchecked: int = 0
+    damaged: list[Damage] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    strays: int = 0
+    failures: int = 0
+    others: list[Path] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        damaged = [{"path": str(path), "reason": reason, "runs": runs} for path, reason, runs in self.damaged]
+        return {**vars(self), "damaged": damaged, "others": [str(path) for path in self.others]}
+
+
+def verify(directory: str | Path) -> Verified:
+    """Look at every file of a directory of results; nothing is changed."""
+    store = Store(directory)
+    units, found, whole = store.directory / "units", Verified(), []
+    for path in visible(units):
+        try:
+            record = store.record(path.stem)
+            found.runs += _check(store, path.stem, record)
+        except InputError as error:
+            found.damaged.append(Damage(path, str(error), _runs_of(store, path.stem)))
+            continue
+        whole.append((path.stem, record))
+        found.files += 1
+        found.unchecked += "table" not in record
+    recorded = {path.stem for path in visible(units)}
+    orphans = [path for path in sorted(units.glob("*.parquet")) if path.stem not in recorded]
+    found.others = [*orphans, *store.foreign_files()]
+    found.failures = len(visible(store.directory / "failures"))
+    _look_at_studies(store, Index(whole, units), found)
+    return found
+
+
+def _look_at_studies(store: Store, index: Index, found: Verified) -> None:
+    """What is missing of each study, and how many runs belong to none."""
+    belong = np.zeros(len(index.seed), dtype=bool)
+    for path in visible(store.directory / "studies"):
+        try:
+            study, wanted = store.study(path)
+        except InputError as error:
+            found.damaged.append(Damage(path, str(error)))
+            continue
+        gap = Results(store, study, index, wanted).gap
+        found.gaps += [gap] if gap else []
+        for cell in study.runs():
+            belong[index.runs(cell.group)] = True
+    found.strays = int((~belong).sum())
+
+
+def _check(store: Store, key: str, record: dict[str, Any]) -> int:
+    """The number of runs of a file; raises InputError if it is not what its record says."""
+    expected = Index([(key, record)], store.directory / "units").expected[0]
+    table = store.table(key)
+    columns(table, expected)
+    if "table" in record:
+        _check_names(key, record, table)
+        _check_content(record["table"], table)
+    else:
+        _check_order(record, table, expected)
+    return expected.runs
+
+
+def _check_names(key: str, record: dict[str, Any], table: Path) -> None:
+    """Raise if a record was changed: files and groups are named after what they hold."""
+    for unit in record["units"]:
+        if unit["group"] != digest({name: unit[name] for name in IDENTITY if name in unit}):
+            raise InputError(
+                f"{table.with_suffix('.json')}: the record was changed: its settings are not those of the run"
+            )
+    if key != digest({"units": [digest({"group": unit["group"], "seeds": unit["seeds"]}) for unit in record["units"]]}):
+        raise InputError(
+            f"{table.with_suffix('.json')}: the record was changed: its runs are not those it is named after"
+        )
+
+
+def _check_content(written: Any, table: Path) -> None:
+    size = table.stat().st_size
+    if size != written.get("bytes"):
+        raise InputError(f"{table}: {size:,} bytes, but {written.get('bytes'):,} were written")
+    if checksum(table) != written.get("sha256"):
+        raise InputError(f"{table}: it was changed after it was written: the checksum differs")
+
+
+def _check_order(record: dict[str, Any], table: Path, expected: Expected) -> None:
+    """Raise if the rows of an older table, of which there is no checksum, are not those of its record."""
+    seeds = np.concatenate([unit["seeds"] for unit in record["units"]])
+    wanted = {"seed": np.repeat(seeds, expected.episodes), "episode": np.tile(np.arange(expected.episodes), len(seeds))}
+    for name, values in wanted.items():
+        if not np.array_equal(column(table, name), values):
+            raise InputError(f"{table}: its rows are not those of its record (column {name!r})")
+
+
+def _runs_of(store: Store, key: str) -> int | None:
+    """How many runs a record is about, if it can be read at all."""
+    try:
+        return len(Index([(key, store.record(key))]).seed)
+    except InputError:
+        return None
+
+
+def sentences(found: Verified, directory: Path) -> Iterator[str]:
+    """What was found, in words; the last ones say what to do."""
+    yield from (damage.reason for damage in found.damaged)
+    yield from (f"{path}: it belongs to no record and is left alone" for path in found.others)
+    old = f" ({found.unchecked:,} of them without a checksum, by an older version)" if found.unchecked else ""
+    yield f"{found.files:,} files with {found.runs:,} runs are whole{old}, {len(found.damaged):,} are not"
+    if found.strays:
+        yield f"{found.strays:,} runs belong to no study that is here, for instance to an earlier form of one"
+    if found.failures:
+        yield f"{found.failures:,} units failed the last time they were tried: {directory / 'failures'} says why"
+    yield from found.gaps
+    if found.damaged:
+        yield f"to run again what is damaged: move these records away, then backcast sweep {directory}"
+    elif found.gaps:
+        yield f"to run what is missing: backcast sweep {directory}, or the command that made it"
