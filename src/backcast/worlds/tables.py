@@ -86,6 +86,7 @@ def _made(env: Any, options: dict[str, Any]) -> Any:
     if isinstance(env, str):
         try:
             with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
                 made = gymnasium.make(env, **options)
         except Exception as error:  # anybody's code may raise anything
             reason = " ".join(str(error).split()) or "no reason given"
