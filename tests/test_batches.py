@@ -127,3 +127,10 @@ def test_the_target_is_a_few_seconds():
     assert Unit(units(1)[0].cell, (3,)).key != units(1)[0].key
     with pytest.raises(StopIteration):
         next(Batches([]))
+
+
+def test_runs_of_very_many_episodes_are_units_of_few_seeds():
+    sizes = {
+        episodes: len(next(all_units(study(3, episodes=episodes), 45)).seeds) for episodes in (10**5, 10**6, 10**8)
+    }
+    assert sizes == {10**5: 20, 10**6: 2, 10**8: 1}

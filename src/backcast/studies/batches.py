@@ -5,12 +5,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from backcast.studies.units import BLOCK, Failed, Outcome, Unit
+from backcast.studies.units import BLOCK, MOST_ROWS, Failed, Outcome, Unit
 from backcast.studies.worldspec import WorldSpec
 
 SECONDS = 3.0  # that a batch is meant to take
 MOST_UNITS = 1000
-MOST_ROWS = 2_000_000  # of the tables of a batch: what a worker and the client hold in memory
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from backcast.studies.worldspec import WorldSpec
 from backcast.worlds import World
 
 BLOCK = 20  # seeds per unit at most
+MOST_ROWS = 2_000_000  # of the tables of a batch, as far as they are of several runs: what is held in memory at a time
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,9 @@ def all_units(study: Study, seeds: int) -> Iterator[Unit]:
     """
     for _, cells in itertools.groupby(study.runs(), lambda cell: id(cell.world)):
         there = list(cells)
-        for first in range(0, seeds, BLOCK):
-            block = tuple(range(first, min(first + BLOCK, seeds)))
+        size = max(1, min(BLOCK, MOST_ROWS // there[0].episodes))
+        for first in range(0, seeds, size):
+            block = tuple(range(first, min(first + size, seeds)))
             yield from (Unit(cell, block) for cell in there)
 
 
