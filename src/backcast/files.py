@@ -98,6 +98,24 @@ def read_regular(path: Path, most: int) -> bytes:
     return content
 
 
+def read_own(path: Path) -> bytes:
+    """The content of a regular file that nobody but this user, and the administrator, can have written.
+
+    Raises:
+        InputError: if it is a symbolic link, a FIFO or the like.
+        OSError: if it is missing, or if somebody else owns it or may write it.
+    """
+    with _opened(path, os.O_RDONLY | NO_FOLLOWING) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
+        if not is_private(os.fstat(descriptor)):
+            raise PermissionError(errno.EPERM, "somebody else may write it", str(path))
+        return file.read()
+
+
+def is_private(found: os.stat_result) -> bool:
+    """Whether this user owns a file or directory and nobody else may write it; on Windows this is not checked."""
+    return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
 @contextlib.contextmanager
 def _new_part(target: Path) -> Iterator[Path]:
     """A file beside `target` that nobody else made, locked where there are locks."""
