@@ -75,7 +75,7 @@ def locked(path: Path, when_waiting: Callable[[], None], shared: bool = False) -
     Raises:
         InputError: if there is something else at this path than a regular file.
     """
-    with _opened(path, os.O_RDWR | os.O_CREAT | NO_FOLLOWING) as held:
+    with opened_regular(path, os.O_RDWR | os.O_CREAT | NO_FOLLOWING) as held:
         try:
             _lock(held, shared, waiting=False)
         except BlockingIOError:
@@ -91,7 +91,7 @@ def read_regular(path: Path, most: int) -> bytes:
         InputError: if it is larger, or if it is a FIFO, a device, a directory or a socket, which are not read at all.
         OSError: if it is missing or cannot be read.
     """
-    with _opened(path, os.O_RDONLY) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
+    with opened_regular(path, os.O_RDONLY) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise InputError(f"{path}: larger than {most:,} bytes, the most that is read of such a file")
@@ -105,10 +105,34 @@ def read_own(path: Path) -> bytes:
         InputError: if it is a symbolic link, a FIFO or the like.
         OSError: if it is missing, or if somebody else owns it or may write it.
     """
-    with _opened(path, os.O_RDONLY | NO_FOLLOWING) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
+    with opened_regular(path, os.O_RDONLY | NO_FOLLOWING) as descriptor:
         if not is_private(os.fstat(descriptor)):
             raise PermissionError(errno.EPERM, "somebody else may write it", str(path))
-        return file.read()
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read()
+
+
+@contextlib.contextmanager
+def opened_regular(path: Path, flags: int) -> Iterator[int]:
+    """The descriptor of a regular file; anything else is refused and, unless it comes in between, not opened.
+
+    Raises:
+        InputError: if it is a FIFO, a device, a directory, a socket or, with `NO_FOLLOWING`, a symbolic link.
+        OSError: if it cannot be opened.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        refuse_special(path, follow_symlinks=not flags & NO_FOLLOWING)
+    descriptor = os.open(path, flags | _NO_WAITING, 0o666)
+    try:
+        _refuse(path, os.fstat(descriptor))
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def refuse_special(path: Path, follow_symlinks: bool = True) -> None:
+    """Raise InputError if there is something that is no regular file, OSError if there is nothing."""
+    _refuse(path, path.stat(follow_symlinks=follow_symlinks))
 
 
 def is_private(found: os.stat_result) -> bool:
@@ -121,7 +145,7 @@ def _new_part(target: Path) -> Iterator[Path]:
     """A file beside `target` that nobody else made, locked where there are locks."""
     while True:
         part = target.with_name(f".{target.name}.{_MACHINE}{secrets.token_hex(4)}.part")
-        with _opened(part, os.O_RDWR | os.O_CREAT | os.O_EXCL) as held:
+        with opened_regular(part, os.O_RDWR | os.O_CREAT | os.O_EXCL) as held:
             if _lock(held) and not _is_at(part, held):
                 continue  # somebody took it for a remnant before it was locked
             if fcntl is not None:
@@ -137,7 +161,7 @@ def _alone(path: Path) -> Iterator[bool]:
     if fcntl is None or not os.access(path, os.W_OK):
         yield False
         return
-    with _opened(path, os.O_RDWR | NO_FOLLOWING) as held:
+    with opened_regular(path, os.O_RDWR | NO_FOLLOWING) as held:
         yield _lock(held, waiting=False)
 
 
@@ -160,29 +184,6 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-@contextlib.contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    """The descriptor of a regular file; anything else is refused and, unless it comes in between, not opened.
-
-    Raises:
-        InputError: if it is a FIFO, a device, a directory, a socket or, with `NO_FOLLOWING`, a symbolic link.
-        OSError: if it cannot be opened.
-    """
-    with contextlib.suppress(FileNotFoundError):
-        refuse_special(path, follow_symlinks=not flags & NO_FOLLOWING)
-    descriptor = os.open(path, flags | _NO_WAITING, 0o666)
-    try:
-        _refuse(path, os.fstat(descriptor))
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def refuse_special(path: Path, follow_symlinks: bool = True) -> None:
-    """Raise InputError if there is something that is no regular file, OSError if there is nothing."""
-    _refuse(path, path.stat(follow_symlinks=follow_symlinks))
 
 
 def _refuse(path: Path, found: os.stat_result) -> None:
