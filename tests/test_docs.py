@@ -66,6 +66,10 @@ def test_the_kubernetes_example_starts_commands_that_exist(tmp_path):
         assert container["command"][:2] == ["dask", what]
         assert all(word in known for word in container["command"] if word.startswith("--"))
         assert what == "scheduler" or address in container["command"]
+    pod = parts["Deployment", "backcast-worker"]["spec"]["template"]["spec"]
+    (mount,) = pod["containers"][0]["volumeMounts"]
+    assert {"name": "BACKCAST_CACHE_DIR", "value": mount["mountPath"]} in pod["containers"][0]["env"]
+    assert {"name": mount["name"], "emptyDir": {}} in pod["volumes"]
     (sweep,) = parts["Job", "backcast-sweep"]["spec"]["template"]["spec"]["containers"]
     assert address in sweep["args"]
     given = [

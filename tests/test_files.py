@@ -1,15 +1,17 @@
 """Files that are whole or not there, locks, and what is no file."""
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import backcast as bc
-from backcast.files import locked, read_regular
+from backcast.files import atomic_path, locked, read_regular, remove_remains
 
 
 def make_socket(path):
@@ -57,6 +59,37 @@ def test_no_more_is_read_than_is_allowed(tmp_path):
 def test_devices_are_not_read():
     with pytest.raises(bc.InputError, match="/dev/zero: a device"):
         read_regular(Path("/dev/zero"), 1000)
+
+
+def test_nobody_takes_what_is_being_written_for_a_remnant(tmp_path):
+    """Not even in the moment between its beginning and its lock."""
+    done = threading.Event()
+
+    def clean():
+        while not done.is_set():
+            remove_remains(tmp_path)
+
+    cleaners = [threading.Thread(target=clean) for _ in range(4)]
+    for cleaner in cleaners:
+        cleaner.start()
+    try:
+        for number in range(150):
+            with atomic_path(tmp_path / str(number % 3)) as part:
+                part.write_text(str(number))
+    finally:
+        done.set()
+        for cleaner in cleaners:
+            cleaner.join()
+    assert sorted(path.read_text() for path in tmp_path.iterdir()) == ["147", "148", "149"]
+
+
+def test_a_part_that_fails_vanishes_and_the_file_stays(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("before")
+    with contextlib.suppress(KeyError), atomic_path(path) as part:
+        part.write_text("half")
+        raise KeyError
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("file", "before")]
 
 
 @pytest.mark.parametrize("shard", [(), ("--shard", "1/2")])

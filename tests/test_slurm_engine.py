@@ -234,6 +234,15 @@ def test_jobs_of_earlier_commands_that_are_at_work(tmp_path, slurm, monkeypatch)
     assert jobs_at_work(tmp_path) == []  # there is no SLURM where they could be
 
 
+def test_nothing_half_written_is_left_of_a_job_that_died(tmp_path):
+    names = ("7_submitted.pkl", "7_0_result.pkl.save_tmp", "7_0_log.err", "7_0_log.out", "8_0_result.pkl.save_tmp")
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(queues.JobDied):
+        queues.ProcessQueue(tmp_path, 1).result("7")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names[2:])
+
+
 def test_processes_of_earlier_commands_that_are_at_work(tmp_path):
     folder = tmp_path / "jobs" / "local"
     folder.mkdir(parents=True)

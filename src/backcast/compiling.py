@@ -7,7 +7,8 @@ the part decides while compiling which code is meant.
 Numba's own cache notices edits only in the decorated function's own file, and two processes that compile
 different signatures at once can overwrite each other's entries. Here a file holds one compiled signature, its
 directory is named after the sources of the package that may hold kernels, and trouble with the disk means "compile it
-again", never an exception. The files are machine code for this user alone, like any compiler's cache.
+again", never an exception. The files are machine code for this user alone, like any compiler's cache: they are read
+only if nobody else can have written them, from a directory in which nobody else may write.
 """
 
 import functools
@@ -16,6 +17,7 @@ import inspect
 import os
 import pickle
 import shutil
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +31,7 @@ from numba.core.serialize import dumps
 from numba.extending import overload_method
 from numba.misc.appdirs import user_cache_dir
 
-from backcast.files import atomic_path
+from backcast.files import atomic_path, is_private, read_own, remove_remains
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
@@ -141,6 +143,32 @@ def cache_directory() -> Path:
     return base / f"kernels-{digest.hexdigest()[:16]}"
 
 
+def cache_trouble() -> str:
+    """Why the cache directory is not used, and what to do about it; empty if it is used, or if it is not there yet.
+
+    Who may write a directory above it could put another in its place, but no files that this user owns.
+    """
+    try:
+        found = cache_directory().lstat()
+    except OSError:
+        return ""
+    advice = "remove it, or set BACKCAST_CACHE_DIR to a directory of your own"
+    if stat.S_ISLNK(found.st_mode):
+        return f"it is a symbolic link; {advice}"
+    if not is_private(found):
+        return f"somebody else owns it or may write in it; {advice}"
+    return ""
+
+
+@functools.cache
+def _is_used() -> bool:
+    """Whether there is no trouble with the cache directory; if there is, it is said, once."""
+    trouble = cache_trouble()
+    if trouble:
+        print(f"backcast: the cache {cache_directory()} is not used: {trouble}", file=sys.stderr, flush=True)
+    return not trouble
+
+
 class _KernelCache(caching.NullCache):
     """One file per function, signature and processor; a NullCache whenever the disk fails."""
 
@@ -156,24 +184,22 @@ class _KernelCache(caching.NullCache):
         return str(cache_directory())
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        if not _known_by_our_sources(signature):
+        if not _known_by_our_sources(signature) or not _is_used():
             return None
         target_context.refresh()  # without it, loaded code lacks the functions it calls
         try:
-            stored, payload = pickle.loads(self._file(signature, target_context.codegen()).read_bytes())
+            stored, payload = pickle.loads(read_own(self._file(signature, target_context.codegen())))
             return CompileResult._rebuild(target_context, *payload) if stored == signature else None
         except Exception:
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        if not _known_by_our_sources(signature) or result.library.has_dynamic_globals:
+        if not _known_by_our_sources(signature) or result.library.has_dynamic_globals or not _is_used():
             return
         try:
-            path = self._file(signature, result.codegen)
-            if not path.parent.exists():
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                _forget_old_versions(path.parent)
-            with atomic_path(path) as part:
+            _prepare_directory()
+            with atomic_path(self._file(signature, result.codegen)) as part:
+                part.chmod(0o600)
                 part.write_bytes(dumps((signature, result._reduce())))
         except OSError:
             pass
@@ -200,7 +226,14 @@ def _is_ours(numba_type: Any) -> bool:
     return not isinstance(numba_type, types.Callable)
 
 
-def _forget_old_versions(current: Path) -> None:
-    versions = sorted(current.parent.glob("kernels-*"), key=lambda path: path.stat().st_mtime)
-    for old in versions[:-_KEPT_VERSIONS]:
+@functools.cache
+def _prepare_directory() -> None:
+    """Make the cache directory, or remove what processes that were killed left there."""
+    current = cache_directory()
+    if current.exists():
+        remove_remains(current)
+        return
+    current.mkdir(parents=True, exist_ok=True, mode=0o700)
+    mine = [path for path in current.parent.glob("kernels-*") if is_private(path.lstat())]
+    for old in sorted(mine, key=lambda path: path.lstat().st_mtime)[:-_KEPT_VERSIONS]:
         shutil.rmtree(old, ignore_errors=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import backcast as bc
-from backcast.compiling import cache_directory
+from backcast.compiling import cache_directory, cache_trouble
 from backcast.kinds import Setup
 from backcast.loop import observe
 from backcast.studies.store import machine
@@ -20,7 +20,8 @@ def examine() -> bool:
     for name, value in machine().items():
         print(f"{name:<10} {value or '(none)'}")
     print(f"{'cores':<10} {os.cpu_count()}")
-    print(f"{'cache':<10} {cache_directory()}\n")
+    trouble = cache_trouble()
+    print(f"{'cache':<10} {cache_directory()}{f' (not used: {trouble})' if trouble else ''}\n")
     passed = [_passes(name, check) for name, check in CHECKS.items()]
     return all(passed)
 

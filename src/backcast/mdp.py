@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from backcast.archive import Archive, opened_archive, physical_memory
 from backcast.arrays import (
     SUM_TOLERANCE,
     Indices,
@@ -27,11 +28,24 @@ from backcast.arrays import (
     frozen,
     refuse_non_finite,
 )
-from backcast.errors import InputError
+from backcast.errors import InputError, shortened
 from backcast.files import atomic_path
 from backcast.graph import reachable
 
 _FORMAT = 1
+_PARTS = {
+    "format": "i",
+    "n_actions": "i",
+    "discount": "f",
+    "is_sparse": "b",
+    "start": "f",
+    "terminal": "b",
+    "row_start": "i",
+    "probability": "f",
+    "next_state": "i",
+    "reward": "f",
+}  # of a file, and of what kind each is
+_PEAK = 5  # times the size of its arrays is what reading a file needs
 
 
 class FiniteMDP:
@@ -149,23 +163,31 @@ class FiniteMDP:
 
     @classmethod
     def load(cls, path: str | Path) -> "FiniteMDP":
-        """Read what `save` wrote; it is validated like any other input."""
+        """Read what `save` wrote; it is validated like any other input, names, types and sizes before anything is read.
+
+        Raises:
+            InputError: if it is no file that `save` wrote, or needs more memory than this machine has.
+            OSError: if it is missing or cannot be read.
+        """
         try:
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                part = {name: archive[name] for name in archive.files}
-            if int(part["format"]) != _FORMAT:
-                raise InputError(f"format {int(part['format'])}, this version reads format {_FORMAT}")
-            shape = (len(part["start"]) * int(part["n_actions"]), len(part["start"]))
+            with opened_archive(Path(path), _PARTS) as archive:
+                _refuse_bad_sizes(archive)
+                part = {name: archive[name] for name in _PARTS}
+            if part["row_start"][-1] != len(part["probability"]):
+                raise ValueError("row_start does not end where the transitions end")
             place = (part["next_state"], part["row_start"])
+            shape = (len(part["start"]) * int(part["n_actions"]), len(part["start"]))
             table = sparse.csr_array((part["probability"], *place), shape=shape)
             table.check_format(full_check=True)
             reward = sparse.csr_array((part["reward"], *place), shape=shape)
             settings = float(part["discount"]), part["start"], part["terminal"], bool(part["is_sparse"])
             return _restore(table, reward, *settings)
-        except (FileNotFoundError, PermissionError, IsADirectoryError):
+        except (FileNotFoundError, PermissionError):
             raise
+        except MemoryError as error:
+            raise InputError(f"{path}: too large for this machine ({_words(error)})") from error
         except Exception as error:  # a damaged archive raises almost anything
-            raise InputError(f"{path}: not a FiniteMDP saved by Backcast ({error})") from error
+            raise InputError(f"{path}: not a FiniteMDP saved by Backcast ({_words(error)})") from error
 
     def __reduce__(self) -> Any:
         settings = self.discount, self.start, self.terminal, self.is_sparse
@@ -201,10 +223,31 @@ class FiniteMDP:
         return frozen(table.toarray().reshape(self.n_states, self.n_actions, self.n_states))
 
 
+def _refuse_bad_sizes(archive: Archive) -> None:
+    """Raise unless this version knows the format, shapes fit together and there is enough memory."""
+    for name in ("format", "n_actions", "discount", "is_sparse"):
+        archive.refuse_other_shape(name, ())
+    if int(archive["format"]) != _FORMAT:
+        raise ValueError(f"format {int(archive['format'])}, this version reads format {_FORMAT}")
+    n_states, n_entries = archive.length("start"), archive.length("probability")
+    archive.refuse_other_shape("terminal", (n_states,))
+    archive.refuse_other_shape("row_start", (n_states * int(archive["n_actions"]) + 1,))
+    for name in ("next_state", "reward"):
+        archive.refuse_other_shape(name, (n_entries,))
+    needed, there = _PEAK * archive.size, physical_memory()
+    if needed > there:
+        raise MemoryError(f"it needs about {needed / 2**30:,.1f} GiB of memory, and there are {there / 2**30:,.1f} GiB")
+
+
 def _restore(table: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any, is_sparse: bool) -> FiniteMDP:
     mdp = FiniteMDP(table, reward, discount, start, terminal)
     mdp.__dict__["is_sparse"] = is_sparse
     return mdp
+
+
+def _words(error: BaseException) -> str:
+    """What an error says, in one line."""
+    return shortened(" ".join(str(error).split()) or type(error).__name__, 200)
 
 
 def _count(number: int, noun: str) -> str:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from backcast import __version__
 from backcast.arrays import Vector
 from backcast.errors import InputError
-from backcast.files import atomic_path
+from backcast.files import atomic_path, remove_remains
 from backcast.report.figures import PLOTS, plots_of, save
 from backcast.report.numbers import (
     RECENT,
@@ -46,6 +46,8 @@ def write_report(directory: str | Path, found: Sequence[Results] | None = None) 
         raise InputError(f"{directory}: no finished results to report on; run: backcast reproduce --out {directory}")
     figures = directory / "figures"
     figures.mkdir(exist_ok=True)
+    remove_remains(directory)
+    remove_remains(figures)
     environment = Environment(
         loader=PackageLoader("backcast.report"), autoescape=select_autoescape(), undefined=StrictUndefined
     )

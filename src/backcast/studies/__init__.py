@@ -12,7 +12,7 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
 from backcast.errors import InputError, nearest
-from backcast.files import atomic_path
+from backcast.files import atomic_path, remove_remains
 from backcast.studies.reading import check_study, read_study
 from backcast.studies.results import SCHEMA, Results
 from backcast.studies.spec import Study
@@ -82,6 +82,7 @@ def export(directory: str | Path, target: str | Path, found: Sequence[Results] |
     if not target.parent.is_dir():
         raise InputError(f"--to: there is no directory {target.parent}")
     rows = 0
+    remove_remains(target.parent)
     with atomic_path(target) as part:
         writer: Any = (
             pv.CSVWriter(part, SCHEMA)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from backcast.errors import InputError, shown
-from backcast.files import atomic_path, locked, read_regular
+from backcast.files import atomic_path, locked, read_regular, remove_remains
 from backcast.studies.batches import Performed
 from backcast.studies.cells import KEY_LENGTH, digest
 from backcast.studies.index import Index
@@ -38,7 +38,6 @@ from backcast.studies.units import Failed, Finished, Unit
 FORMAT = 2  # of a directory; 1 had no checksums, and did not know what worlds say of themselves
 AGAIN = "move it away to have its units run again"
 MOST_STUDY, MOST_RECORD = 16 * 2**20, 64 * 2**20  # bytes of a file that is read
-REMAINS = 3600.0  # seconds after which a file that is half written is nobody's
 Shard = tuple[int, int]  # this one, counted from 1, and how many there are
 
 
@@ -75,19 +74,17 @@ class Store:
         Who waits goes on when the other has finished or was killed, and finds done what the other did.
         """
         with locked(self.directory / ".lock", when_waiting, shared=shard is not None):
+            self._remove_remains()
             if shard is None:
-                self._remove_remains()
                 yield
                 return
             with locked(self.directory / ".lock-{}-of-{}".format(*shard), when_waiting):
                 yield
 
     def _remove_remains(self) -> None:
-        """Remove what was being written when somebody was killed, a while ago: jobs may be writing now."""
-        for path in self.directory.glob("*/.*.part"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > REMAINS:
-                    path.unlink()
+        """Remove what was being written when somebody was killed; other shards, jobs and reports may be writing now."""
+        for name in (".", "units", "studies", "failures", "figures"):
+            remove_remains(self.directory / name)
 
     def add_study(self, study: Study, seeds: int | None = None) -> None:
         """Remember a study, so that reports and exports know what belongs to it, and the most seeds ever asked for."""

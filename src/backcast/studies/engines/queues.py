@@ -69,6 +69,7 @@ class Queue(ABC):
 
         paths = self._paths(job)
         remove = [paths.submitted_pickle, paths.result_pickle]
+        remove += [path.with_name(f"{path.name}.save_tmp") for path in remove]  # half written
         try:
             if not paths.result_pickle.exists():
                 raise JobDied(_tail(paths.stderr))

@@ -1,0 +1,140 @@
+"""Compiled code is read from disk only if nobody else can have put it there."""
+
+import os
+import pickle
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backcast.files import is_private, read_own
+
+CODE = """
+import numpy as np
+from backcast.compiling import cache_directory
+from backcast.randomness import pick
+print(cache_directory())
+print(pick(np.array([0.5, 1.0]), 0, 2, 0.7), pick(np.array([1.0], dtype=np.float32), 0, 1, 0.2))
+print(sum(pick.stats.cache_hits.values()))
+"""
+AS_ROOT = os.geteuid() == 0
+SOMEBODY = 12345  # the number of another user
+
+
+def run(base, umask=0o022):
+    """Call two kernels with a cache in this directory: their results, the hits, what was said; and the directory."""
+    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(base)}
+    command = [sys.executable, "-W", "error", "-c", CODE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, umask=umask)
+    directory, results, hits = done.stdout.splitlines()
+    return Path(directory), results, int(hits), done.stderr
+
+
+class Planted:
+    """As a pickle, something that makes a directory when it is loaded."""
+
+    def __init__(self, made):
+        self._made = str(made)
+
+    def __reduce__(self):
+        return os.mkdir, (self._made,)
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """A cache full of pickles that make a directory: it and the other directory."""
+    directory, results, hits, said = run(tmp_path / "cache")
+    assert (results, hits, said) == ("1 0", 0, "")
+    for path in directory.iterdir():
+        path.write_bytes(pickle.dumps(Planted(tmp_path / "made")))
+    return directory, tmp_path / "made"
+
+
+def test_what_this_user_wrote_is_loaded(planted):
+    """The tests below would notice if what is planted were loaded: here it is."""
+    directory, made = planted
+    assert run(directory.parent)[1:] == ("1 0", 0, "")
+    assert made.exists()
+
+
+def write_for_all(directory):
+    directory.chmod(0o777)
+
+
+def write_for_the_group(directory):
+    directory.chmod(0o770)
+
+
+def link(directory):
+    directory.rename(directory.parent / "elsewhere")
+    directory.symlink_to(directory.parent / "elsewhere")
+
+
+def give_away(directory):
+    os.chown(directory, SOMEBODY, SOMEBODY)
+
+
+REFUSED = [write_for_all, write_for_the_group, link, *([give_away] if AS_ROOT else [])]
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_a_directory_that_others_may_have_filled_is_not_used(planted, change):
+    directory, made = planted
+    change(directory)
+    before = sorted(directory.iterdir())
+    found, results, hits, said = run(directory.parent)
+    assert (found, results, hits) == (directory, "1 0", 0)
+    reason = "it is a symbolic link" if change is link else "somebody else owns it or may write in it"
+    advice = "remove it, or set BACKCAST_CACHE_DIR to a directory of your own"
+    assert said == f"backcast: the cache {directory} is not used: {reason}; {advice}\n"
+    assert not made.exists()
+    assert sorted(directory.iterdir()) == before
+
+
+def test_files_that_others_may_have_written_are_replaced(planted, tmp_path):
+    directory, made = planted
+    first, second = sorted(directory.iterdir())
+    first.chmod(0o666)
+    if AS_ROOT:
+        os.chown(second, SOMEBODY, SOMEBODY)
+    else:
+        second.rename(tmp_path / "elsewhere")
+        second.symlink_to(tmp_path / "elsewhere")
+    assert run(directory.parent)[1:] == ("1 0", 0, "")
+    assert not made.exists()
+    assert run(directory.parent)[1:] == ("1 0", 2, "")
+
+
+def test_a_shared_directory_above_is_no_trouble(tmp_path):
+    """As a volume of Kubernetes, in which the cache of each user is private, whatever the umask."""
+    base = tmp_path / "volume"
+    base.mkdir()
+    base.chmod(0o777)
+    (base / "kernels-of-nobody").symlink_to(tmp_path / "missing")
+    directory = run(base, umask=0)[0]
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert run(base)[1:] == ("1 0", 2, "")
+
+
+def test_what_is_private(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"mine")
+    for mode, private in ((0o600, True), (0o644, True), (0o664, False), (0o646, False)):
+        path.chmod(mode)
+        assert is_private(path.stat()) == private
+    with pytest.raises(PermissionError, match="somebody else may write it"):
+        read_own(path)
+    path.chmod(0o600)
+    assert read_own(path) == b"mine"
+
+
+def test_doctor_tells_why_the_cache_is_not_used(planted):
+    directory, made = planted
+    directory.chmod(0o777)
+    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(directory.parent)}
+    code = "from backcast import doctor; doctor.CHECKS = {}; doctor.examine()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert f"cache      {directory} (not used: somebody else owns it or may write in it; remove it, or" in done.stdout
+    assert not made.exists()
