@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import backcast as bc
+from backcast.cli.running import read_shard
 from backcast.files import locked
 from backcast.report.page import write_report
-from backcast.running import read_shard
 from backcast.studies import export, results
 from backcast.studies.engines.local import LocalEngine
 from backcast.studies.results import Results

@@ -33,6 +33,8 @@ READING = ("export", "report", "claims", "best", "verify")
 def cli(capsys, monkeypatch):
     """Run a command in this process: its exit code, what it printed and what it complained of."""
 
+    monkeypatch.setattr("signal.signal", lambda *_: None)  # what ends these tests is not the command's business
+
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["backcast", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
@@ -320,8 +322,8 @@ def edited(change):
         (lambda table: table.write_bytes(table.read_bytes()[:-1]), "damaged or missing"),
         (lambda table: table.write_bytes(table.read_bytes() + b"\0"), "damaged or missing"),
         (other_values, "bytes, but"),
-        (edited(lambda unit: unit["agent"].update(alpha=0.1)), "its settings are not those of the run"),
-        (edited(lambda unit: unit.update(seeds=[9, 8, 7, 6])), "its runs are not those it is named after"),
+        (edited(lambda unit: unit["agent"].update(alpha=0.1)), "the checksum of its units differs"),
+        (edited(lambda unit: unit.update(seeds=[9, 8, 7, 6])), "the checksum of its units differs"),
     ],
 )
 def test_what_is_damaged_is_named_and_can_be_run_again(cli, results, damage, words):
@@ -446,3 +448,12 @@ def test_a_run_that_is_over_soon_is_stored_in_little(tmp_path):
     (table,) = (tmp_path / "r" / "units").glob("*.parquet")
     assert pq.read_metadata(table).num_rows == 1_000_000
     assert table.stat().st_size < 30_000
+
+
+def test_a_place_that_cannot_be_written_is_refused_without_a_word_about_results(tmp_path, cli):
+    (tmp_path / "s.toml").write_text(MAZE)
+    (tmp_path / "file").write_text("")
+    for out in ("/proc/x", tmp_path / "file", tmp_path / "file" / "x", tmp_path / ("a" * 300), "/dev/null/x"):
+        code, _, complaint = cli("sweep", tmp_path / "s.toml", "--out", out)
+        assert (code, complaint.count("\n"), "kept" in complaint) == (2, 1, False), complaint
+        assert "cannot be used for results" in complaint

@@ -102,6 +102,8 @@ WORDS += [
 def cli(capsys, monkeypatch):
     """Run a command in this process: its exit code, what it printed and what it complained of."""
 
+    monkeypatch.setattr("signal.signal", lambda *_: None)  # what ends these tests is not the command's business
+
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["backcast", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:

@@ -40,7 +40,7 @@ types: Any = numba.types
 _PACKAGE = Path(__file__).parent
 _KEPT_VERSIONS = 6
 # editing these invalidates nothing
-_WITHOUT_KERNELS = ("bench.py", "cli.py", "display.py", "lab", "report", "running.py", "studies")
+_WITHOUT_KERNELS = ("bench.py", "cli", "display.py", "lab", "report", "studies")
 
 # _nrt: no reference counting. A kernel works on arrays that its caller owns and allocates none; counting references
 # at every call of a helper made the fused loop five times slower. To allocate is then a compile-time error.

@@ -13,13 +13,6 @@ from backcast.studies.worldspec import WorldSpec
 
 RESULTS = 3  # raised when the same settings give other numbers: older results are then not taken for done
 KEY_LENGTH = 24
-IDENTITY = (
-    "results",
-    "world",
-    "agent",
-    "episodes",
-    "updates",
-)  # what determines the numbers of a run, but for its seed
 
 
 @dataclass(frozen=True)

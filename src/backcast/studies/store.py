@@ -2,7 +2,7 @@
 
     DIR/units/<hash>.parquet   what some units measured: seed, episode and the metrics of a world
     DIR/units/<hash>.json      its record: what determined each of them, in the order of the rows; versions, timings;
-                               the columns, size and checksum of the table
+                               the columns and size of the table; checksums of the table and of what determined it
     DIR/studies/<name>.json    a study that was run here, with how many seeds, and what its worlds say of themselves
     DIR/failures/<…>.json      units that could not be performed the last time they were tried, and why
 
@@ -14,6 +14,7 @@ A directory may come from a stranger. Reading it runs nothing, imports nothing a
 
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import platform
@@ -120,7 +121,7 @@ class Store:
                 self._put_failed(outcome, performed.worker)
 
     def _put_finished(self, finished: Sequence[Finished], machine: dict[str, str]) -> None:
-        lines = ",\n".join(json.dumps(each.record) for each in finished)
+        lines = as_lines([each.record for each in finished])
         if len(lines) > MOST_RECORD // 2 and len(finished) > 1:
             for half in (finished[: len(finished) // 2], finished[len(finished) // 2 :]):
                 self._put_finished(half, machine)
@@ -129,7 +130,8 @@ class Store:
         with atomic_path(base.with_suffix(".parquet")) as part:
             table = write_table([each.table for each in finished], part)
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        known = {"format": FORMAT, "finished": when, "machine": machine, "table": table._asdict()}
+        sha256 = hashlib.sha256(lines.encode()).hexdigest()
+        known = {"format": FORMAT, "finished": when, "machine": machine, "table": table._asdict(), "sha256": sha256}
         with atomic_path(base.with_suffix(".json")) as part:
             part.write_text(f'{json.dumps(known)[:-1]},\n"units": [\n{lines}\n]}}\n', encoding="utf-8")
 
@@ -180,6 +182,11 @@ class Store:
     def table(self, key: str) -> Path:
         """Where the table of a file is."""
         return self.directory / "units" / f"{key}.parquet"
+
+
+def as_lines(units: Sequence[dict[str, Any]]) -> str:
+    """Units as they are written into a record, a line for each; read and written again they are the same."""
+    return ",\n".join(map(json.dumps, units))
 
 
 def visible(folder: Path) -> list[Path]:

@@ -47,6 +47,7 @@ def write_table(parts: Sequence[pa.Table], path: Path) -> Written:
         compression="zstd",
         use_dictionary=[name for name in table.column_names if name not in COUNTED],
         column_encoding=dict.fromkeys(COUNTED, "DELTA_BINARY_PACKED"),
+        write_page_checksum=True,
     )
     return Written(table.column_names, len(table), path.stat().st_size, checksum(path))
 
@@ -78,7 +79,7 @@ def columns(path: Path, expected: Expected) -> list[str]:
 def column(path: Path, name: str) -> Any:
     """A column of a table whose columns were looked at, (rows,)."""
     with _whole(path):
-        values = pq.read_table(path, columns=[name])[name]
+        values = pq.read_table(path, columns=[name], page_checksum_verification=True)[name]
         if values.null_count or not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
             raise InputError(f"{path}: the column {name!r} does not hold numbers; {again(path)}")
         return values.to_numpy()

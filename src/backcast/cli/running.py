@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from backcast.cli.common import a_path, tell
 from backcast.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,13 +26,6 @@ if TYPE_CHECKING:
 SHOWN = 3  # failures that are told in full, and things that a dry run did not check
 COUNTED = 1_000_000  # runs of a study of which a dry run says how many of a shard are missing
 DIVERGED = 50  # agents of which it is said that they diverged
-
-
-def a_path(text: str | Path) -> Path:
-    """A path that was given on the command line; an empty one, of a variable that is not set, means nothing."""
-    if not str(text).strip():
-        raise typer.BadParameter("it is empty; expected a path")
-    return Path(text)
 
 
 @dataclass(frozen=True)
@@ -288,8 +282,3 @@ def _count(number: int, what: str) -> str:
 
 def _tell_waiting(options: RunOptions) -> None:
     tell(f"another backcast is adding results to {options.out}; waiting until it has finished (Ctrl-C to stop)")
-
-
-def tell(sentence: str) -> None:
-    """Say something to who sits before the terminal; what a command prints is for whoever reads it."""
-    print(f"backcast: {sentence}", file=sys.stderr, flush=True)

@@ -1,0 +1,133 @@
+"""The commands that read a directory of results: claims, report, best, export, verify."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backcast.cli.common import AsJson, Directory, a_path
+from backcast.cli.running import tell_gaps
+
+if TYPE_CHECKING:
+    from backcast.studies import Results
+
+
+def claims(directory: Directory, as_json: AsJson = False) -> None:
+    """Judge the paper's claims from the results in a directory, one line each.
+
+    Example: backcast claims results
+    """
+    print_claims(_read(directory), as_json)
+
+
+def _read(directory: Path) -> "list[Results]":
+    """The results of a directory that can be compared; what is missing is said."""
+    from backcast.studies import comparable, stored
+
+    found = stored(directory)
+    tell_gaps(found)
+    return comparable(found, directory)
+
+
+def print_claims(found: "list[Results]", as_json: bool) -> None:
+    """The verdicts that results allow."""
+    from backcast.studies.claims import judge
+
+    judged = sorted(((v, result) for result in found for v in judge(result)), key=lambda pair: pair[0].number)
+    if as_json:
+        print(json.dumps([{**verdict.as_dict(), "missing_runs": result.missing_runs} for verdict, result in judged]))
+    elif judged:
+        print(*(verdict for verdict, _ in judged), sep="\n")
+
+
+def report(directory: Directory) -> None:
+    """Write one self-contained HTML page about the results in a directory, and the figures it shows.
+
+    Example: backcast report results
+    """
+    from backcast.report.page import write_report
+
+    print(write_report(directory, _read(directory)))
+
+
+def best(
+    directory: Directory,
+    metric: Annotated[
+        str | None, typer.Option(help="rmsve, rmsve_inner, steps or reward (default: what each world is judged by).")
+    ] = None,
+    by: Annotated[
+        str, typer.Option(help="Among study, world, agent and settings that were searched, separated by commas.")
+    ] = "study,world,agent",
+    last: Annotated[
+        int | None, typer.Option(min=1, help="Judge by so many episodes at the end (default: all).")
+    ] = None,
+    study: Annotated[str | None, typer.Option(help="One study only, by its name.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the best of the settings that were tried, with intervals, and warn where it lies at the edge of them.
+
+    Example: backcast best results --metric steps --by world,agent
+
+    Example: backcast best results --by world
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from backcast.studies.best import best as choose
+    from backcast.studies.best import explained, of_study
+
+    chosen = of_study(_read(directory), study)
+    found = choose(chosen, [key.strip() for key in by.split(",")], metric, last)
+    if as_json:
+        missing = sum(result.missing_runs for result in chosen)
+        print(json.dumps([{**each.as_dict(), "missing_runs": missing} for each in found]))
+        return
+    rows = [each.as_row() for each in found]
+    table = Table(box=None, pad_edge=False)
+    for column in rows[0]:
+        table.add_column(column, justify="right" if column in ("seeds", "tried", "alike") else "left")
+    for row in rows:
+        table.add_row(*row.values())
+    console = Console(width=None if sys.stdout.isatty() else 1000, highlight=False, markup=False)
+    console.print(table)
+    console.print("", *explained(found), sep="\n")
+    for each in found:
+        for warning in each.warnings:
+            print(f"{each.where}: {warning}", file=sys.stderr)
+
+
+def export(
+    directory: Directory,
+    to: Annotated[Path, typer.Option("--to", parser=a_path, help="File to write, .csv or .parquet.")],
+) -> None:
+    """Write the results as one long table: study, world, agent, seed, episode, metric, value.
+
+    Example: backcast export results --to results.parquet
+    """
+    from backcast.studies import export as write
+    from backcast.studies import stored
+
+    found = stored(directory)
+    tell_gaps(found)
+    print(f"{to}: {write(directory, to, found):,} rows")
+
+
+def verify(directory: Directory, as_json: AsJson = False) -> None:
+    """Check every file of the results in a directory against its record, and say what to run again; changes nothing.
+
+    Exit code 1: something is damaged.
+
+    Example: backcast verify results
+    """
+    from backcast.studies.verifying import sentences
+    from backcast.studies.verifying import verify as look
+
+    found = look(directory)
+    if as_json:
+        print(json.dumps(found.as_dict()))
+    else:
+        print(*sentences(found, directory), sep="\n")
+    if found.damaged:
+        raise typer.Exit(1)

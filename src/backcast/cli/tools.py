@@ -1,0 +1,128 @@
+"""The commands that show what there is, how fast it is and whether it works: list, bench, lab, doctor."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backcast import __version__
+from backcast.cli.common import AsJson, Terminated
+
+
+def list_() -> None:
+    """Show what can be run: worlds, agents, studies, closed forms.
+
+    Example: backcast list
+    """
+    from backcast import exact, worlds
+    from backcast.kinds import KINDS
+    from backcast.studies import STUDIES, named_study
+
+    print(f"Backcast {__version__}\n\nWorlds (backcast.worlds):")
+    mazes = ("maze", "blocking_maze", "shortcut_maze")
+    for name in ("chain", "boyan", "random_walk", "noisy_tv", *mazes, "from_gymnasium", "from_mdp"):
+        _print_entry(name, getattr(worlds, name).__doc__)
+    print("\nAgents (backcast.agent):")
+    for name, kind in KINDS.items():
+        _print_entry(name, kind.summary)
+        if kind.settings:
+            print(f"  {'':<30}  settings: {', '.join(kind.settings)}")
+        if kind.reference:
+            print(f"  {'':<30}  {kind.reference}")
+    print("\nStudies (backcast reproduce):")
+    for name in STUDIES:
+        _print_entry(name, named_study(name).title)
+    print("\nClosed forms (backcast.exact):")
+    for name in exact.__all__:
+        _print_entry(name, getattr(exact, name).__doc__)
+
+
+def _print_entry(name: str, documentation: str | None) -> None:
+    print(f"  {name:<30}{(documentation or '').strip().splitlines()[0]}")
+
+
+def bench(
+    as_json: AsJson = False,
+    anchors: Annotated[
+        Path | None, typer.Option(help="Directory with dense_maze.c and dense_chain.c to compile and race.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer repetitions and settings, no world of a million states.")
+    ] = False,
+    only: Annotated[str | None, typer.Option(help="One section, such as kinds, linear, cores, engines or lab.")] = None,
+) -> None:
+    """Measure speed, next to slower ways to do the same, in this run.
+
+    Example: backcast bench --quick
+
+    Example: backcast bench --only engines
+
+    Example: backcast bench --anchors ../shared/anchors --json > bench.json
+    """
+    from backcast.bench import bench as measurements
+
+    rows: list[dict[str, Any]] = []
+    for row in measurements(anchors, quick, only):
+        if not rows or row["section"] != rows[-1]["section"]:
+            print(f"\n{row['section']}", file=sys.stderr if as_json else sys.stdout)
+        print("  " + _in_words(row), file=sys.stderr if as_json else sys.stdout, flush=True)
+        rows.append(row)
+    if as_json:
+        print(json.dumps(rows))
+
+
+def _in_words(row: dict[str, Any]) -> str:
+    names = " ".join(f"{row[key]:<24}" for key in ("world", "agent") if key in row)
+    figures = (
+        f"{name.replace('_', ' ')} {figure:,.0f}" if figure >= 1000 else f"{name.replace('_', ' ')} {figure:.2f}"
+        for name, figure in row.items()
+        if isinstance(figure, float)
+    )
+    return names + "  " + ", ".join(figures)
+
+
+def lab(
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port (default: 8765, or the next that is free; 0: any that is free)."),
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    host: Annotated[
+        str, typer.Option(help="Name or address to listen on; if other machines can reach it, a token is asked for.")
+    ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="A further name for this lab, such as that of a proxy."),
+    ] = None,
+) -> None:
+    """Watch two agents plan side by side in the browser, until Ctrl-C.
+
+    Example: backcast lab
+
+    Example: backcast lab --port 9000 --no-browser
+
+    Example: backcast lab --host 0.0.0.0 --allow-host lab.example.org
+    """
+    from backcast.lab.serving import serve
+
+    code = 0
+    try:
+        serve(host, port, not no_browser, allow_hosts=allow_host or ())
+    except KeyboardInterrupt as interruption:  # the usual way to end it
+        code = 143 if isinstance(interruption, Terminated) else 0
+    print("backcast: the lab was stopped", file=sys.stderr, flush=True)
+    os._exit(code)  # without waiting for threads, which may have a minute to go before all is compiled
+
+
+def doctor() -> None:
+    """Show versions, cores and directories, and check in ten seconds that this installation computes what it should.
+
+    Example: backcast doctor
+    """
+    from backcast.doctor import examine
+
+    if not examine():
+        raise typer.Exit(1)
