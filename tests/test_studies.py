@@ -340,7 +340,7 @@ def test_damaged_and_foreign_files_are_named_and_left_alone(tmp_path):
     damaged.write_bytes(damaged.read_bytes()[:50])
     result = backcast("export", store.directory, "--to", tmp_path / "t.csv")
     assert result.returncode == 2
-    assert f"{key}.parquet: damaged or missing" in result.stderr
+    assert f"{key}.parquet: it was changed after it was written" in result.stderr
     assert not (tmp_path / "t.csv").exists()
     assert len(damaged.read_bytes()) == 50
     (units / f"{key}.json").write_text("{")

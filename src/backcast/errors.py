@@ -43,6 +43,11 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:half]} […{len(text) - 2 * half:,} characters…] {text[-half:]}"
 
 
+def in_a_line(error: BaseException) -> str:
+    """What an error says, on one line and never long."""
+    return shortened(" ".join(str(error).split()) or type(error).__name__, WORD)
+
+
 def _cut_lines(message: str) -> str:
     lines = message.split("\n")
     more = [f"and {len(lines) - LINES:,} lines more"] if len(lines) > LINES else []

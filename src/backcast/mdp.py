@@ -28,7 +28,7 @@ from backcast.arrays import (
     frozen,
     refuse_non_finite,
 )
-from backcast.errors import InputError, shortened
+from backcast.errors import InputError, in_a_line
 from backcast.files import atomic_path
 from backcast.graph import reachable
 
@@ -185,9 +185,9 @@ class FiniteMDP:
         except (FileNotFoundError, PermissionError):
             raise
         except MemoryError as error:
-            raise InputError(f"{path}: too large for this machine ({_words(error)})") from error
+            raise InputError(f"{path}: too large for this machine ({in_a_line(error)})") from error
         except Exception as error:  # a damaged archive raises almost anything
-            raise InputError(f"{path}: not a FiniteMDP saved by Backcast ({_words(error)})") from error
+            raise InputError(f"{path}: not a FiniteMDP saved by Backcast ({in_a_line(error)})") from error
 
     def __reduce__(self) -> Any:
         settings = self.discount, self.start, self.terminal, self.is_sparse
@@ -243,11 +243,6 @@ def _restore(table: Matrix, reward: Matrix, discount: float, start: Any, termina
     mdp = FiniteMDP(table, reward, discount, start, terminal)
     mdp.__dict__["is_sparse"] = is_sparse
     return mdp
-
-
-def _words(error: BaseException) -> str:
-    """What an error says, in one line."""
-    return shortened(" ".join(str(error).split()) or type(error).__name__, 200)
 
 
 def _count(number: int, noun: str) -> str:

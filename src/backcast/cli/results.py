@@ -27,8 +27,8 @@ def _read(directory: Path) -> "list[Results]":
     from backcast.studies import comparable, stored
 
     found = stored(directory)
-    tell_gaps(found)
-    return comparable(found, directory)
+    tell_gaps(found, directory)
+    return comparable(found.results, directory)
 
 
 def print_claims(found: "list[Results]", as_json: bool) -> None:
@@ -110,8 +110,8 @@ def export(
     from backcast.studies import stored
 
     found = stored(directory)
-    tell_gaps(found)
-    print(f"{to}: {write(directory, to, found):,} rows")
+    tell_gaps(found, directory)
+    print(f"{to}: {write(directory, to, found.results):,} rows")
 
 
 def verify(directory: Directory, as_json: AsJson = False) -> None:

@@ -17,7 +17,7 @@ from backcast.cli.common import a_path, tell
 from backcast.errors import InputError
 
 if TYPE_CHECKING:
-    from backcast.studies import Results, Study
+    from backcast.studies import Results, Stored, Study
     from backcast.studies.engines import Engine
     from backcast.studies.reading import Outline
     from backcast.studies.store import Asked, Shard, Store
@@ -206,9 +206,11 @@ def _in_words(plan: dict[str, Any], options: RunOptions) -> str:
     return "\n".join(lines)
 
 
-def tell_gaps(found: Sequence["Results"]) -> None:
-    """Say of which studies runs are missing."""
-    for result in found:
+def tell_gaps(found: "Stored", directory: Path) -> None:
+    """Say of which studies runs are missing, and how many runs are left out."""
+    if found.strays:
+        tell(f"{found.strays:,} runs in {directory} belong to none of its studies as they are now, and are left out")
+    for result in found.results:
         if result.gap:
             left_out = "" if result.seeds else "; it is left out, for there is no seed that all agents have"
             tell(f"{result.gap}{left_out}")

@@ -5,7 +5,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as pv
@@ -34,7 +34,7 @@ def named_study(name: str) -> Study:
 
 def results(directory: str | Path) -> list[Results]:
     """The results of every study in a directory of which all agents that are there have seeds in common."""
-    return comparable(stored(directory), directory)
+    return comparable(stored(directory).results, directory)
 
 
 def comparable(found: Sequence[Results], directory: str | Path) -> list[Results]:
@@ -48,12 +48,20 @@ def comparable(found: Sequence[Results], directory: str | Path) -> list[Results]
     return chosen
 
 
-def stored(directory: str | Path) -> list[Results]:
-    """The results of every study in a directory, also of those of which no run is there."""
+class Stored(NamedTuple):
+    """What is in a directory: the results of every study, be there any runs or not, and how many runs are of none."""
+
+    results: list[Results]
+    strays: int
+
+
+def stored(directory: str | Path) -> Stored:
+    """All that is stored in a directory."""
     store = Store(directory)
     with _no_collecting():
         index = store.index()
-        return [Results(store, study, index, seeds) for study, seeds in store.studies()]
+        found = [Results(store, study, index, seeds) for study, seeds in store.studies()]
+        return Stored(found, index.strays(cell.group for result in found for cell in result.study.runs()))
 
 
 @contextlib.contextmanager
@@ -90,7 +98,7 @@ def export(directory: str | Path, target: str | Path, found: Sequence[Results] |
             else pq.ParquetWriter(part, SCHEMA, compression="zstd")
         )
         with writer:
-            for result in stored(directory) if found is None else found:
+            for result in stored(directory).results if found is None else found:
                 for table in result.long_tables():
                     writer.write_table(table)
                     rows += len(table)
@@ -104,7 +112,7 @@ def load(directory: str | Path, pandas: bool = False) -> Any:
         directory: where `backcast reproduce` or `backcast sweep` put their results.
         pandas: give a pandas DataFrame (if pandas is installed) instead of a pyarrow Table.
     """
-    pieces = [table for result in stored(directory) for table in result.long_tables()]
+    pieces = [table for result in stored(directory).results for table in result.long_tables()]
     table = pa.concat_tables(pieces) if pieces else SCHEMA.empty_table()
     if not pandas:
         return table

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from backcast.arrays import Indices, Vector
-from backcast.errors import InputError, shortened
+from backcast.errors import InputError, in_a_line
 from backcast.studies.tables import Expected
 
 GROUP, SEED, FILE, ROW, LEARNING, PLANNING, DIVERGED = range(7)  # rows of what is known of runs
@@ -44,7 +44,7 @@ class Index:
                 seconds.append(_seconds(record["units"], numbers[-1].shape[1]))
                 self.expected.append(_expected(record, numbers[-1].shape[1]))
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-                what = f"{error} is missing" if isinstance(error, KeyError) else shortened(str(error), 200)
+                what = f"{error} is missing" if isinstance(error, KeyError) else in_a_line(error)
                 raise InputError(
                     f"{folder / name}.json: a record that cannot be understood ({what}); move it away to have its units"
                     " run again"
@@ -68,6 +68,10 @@ class Index:
     def runs(self, group: str) -> slice:
         """Where in the columns the runs of a group are; nowhere if none is done."""
         return self._spans.get(group, slice(0, 0))
+
+    def strays(self, groups: Iterable[str]) -> int:
+        """How many runs are of none of these groups."""
+        return len(self.seed) - sum(span.stop - span.start for span in map(self.runs, set(groups)))
 
     def done(self, group: str, seeds: int) -> int:
         """How many of the seeds 0 … n − 1 of a group are done."""
@@ -105,5 +109,7 @@ def _expected(record: dict[str, Any], runs: int) -> Expected:
     episodes = {unit["episodes"] for unit in record["units"]}
     if len(episodes) > 1 or not all(isinstance(each, int) and each >= 1 for each in episodes):
         raise ValueError("episodes are not the same whole number for all units")
-    columns = record["table"]["columns"] if record.get("format", 1) > 1 else None
-    return Expected(runs, episodes.pop(), None if columns is None else tuple(map(str, columns)))
+    if record.get("format", 1) == 1:
+        return Expected(runs, episodes.pop())
+    written = record["table"]
+    return Expected(runs, episodes.pop(), tuple(map(str, written["columns"])), str(written["sha256"]))

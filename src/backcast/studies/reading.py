@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from backcast.errors import InputError, TooManyError, nearest, shortened
+from backcast.errors import InputError, TooManyError, in_a_line, nearest, shortened
 from backcast.files import read_regular
 from backcast.limits import refuse_many
 from backcast.studies.search import TAGS, Range
@@ -175,7 +175,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     except InputError:
         raise
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid TOML ({shortened(str(error), 300)})") from error
+        raise InputError(f"{path}: not valid TOML ({in_a_line(error)})") from error
     except ValueError as error:
         raise InputError(f"{path}: a number in it has more digits than any number needs") from error
     return {"name": path.stem, **given}

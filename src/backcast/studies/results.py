@@ -218,8 +218,7 @@ class _Columns:
         key = file, name
         if key not in self._kept:
             self.names(file)  # refuses what is not whole
-            values = column(self._store.table(self._index.files[file]), name)
-            self._kept[key] = values.reshape(-1, self._index.expected[file].episodes)
+            self._kept[key] = column(self._store.table(self._index.files[file]), name, self._index.expected[file])
             self._bytes += self._kept[key].nbytes
             while len(self._kept) > 1 and self._bytes > CACHE:
                 self._bytes -= self._kept.popitem(last=False)[1].nbytes

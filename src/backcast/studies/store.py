@@ -2,11 +2,12 @@
 
     DIR/units/<hash>.parquet   what some units measured: seed, episode and the metrics of a world
     DIR/units/<hash>.json      its record: what determined each of them, in the order of the rows; versions, timings;
-                               the columns and size of the table; checksums of the table and of what determined it
+                               the columns, the size and the checksum of the table
     DIR/studies/<name>.json    a study that was run here, with how many seeds, and what its worlds say of themselves
     DIR/failures/<…>.json      units that could not be performed the last time they were tried, and why
 
-Files are written beside their place and renamed, the record last: a unit without a record is not done and is run again.
+Studies and records end with a checksum of their own. Files are written beside their place and renamed, the record last:
+a unit without a record is not done and is run again.
 Whatever kills a study, at any moment, costs the units under way and nothing else.
 
 A directory may come from a stranger. Reading it runs nothing, imports nothing and makes no world.
@@ -14,7 +15,6 @@ A directory may come from a stranger. Reading it runs nothing, imports nothing a
 
 import contextlib
 import functools
-import hashlib
 import json
 import os
 import platform
@@ -26,12 +26,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from backcast.errors import InputError, shown
+from backcast.errors import InputError, in_a_line, shown
 from backcast.files import atomic_path, locked, read_regular, remove_remains
 from backcast.studies.batches import Performed
 from backcast.studies.cells import KEY_LENGTH, digest
 from backcast.studies.index import Index
 from backcast.studies.reading import stored_study
+from backcast.studies.sealing import is_sealed, seal
 from backcast.studies.spec import Study
 from backcast.studies.tables import write_table
 from backcast.studies.units import Failed, Finished, Unit
@@ -101,7 +102,7 @@ class Store:
             if earlier.get("study") == known["study"]:
                 known["seeds"] = max(known["seeds"], _stored(path, earlier).seeds)
         with atomic_path(path) as part:
-            part.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+            part.write_text(seal(json.dumps(known, indent=1)), encoding="utf-8")
 
     def studies(self) -> list[Asked]:
         """The studies that were run here, by name."""
@@ -121,7 +122,7 @@ class Store:
                 self._put_failed(outcome, performed.worker)
 
     def _put_finished(self, finished: Sequence[Finished], machine: dict[str, str]) -> None:
-        lines = as_lines([each.record for each in finished])
+        lines = ",\n".join(json.dumps(each.record) for each in finished)
         if len(lines) > MOST_RECORD // 2 and len(finished) > 1:
             for half in (finished[: len(finished) // 2], finished[len(finished) // 2 :]):
                 self._put_finished(half, machine)
@@ -130,10 +131,9 @@ class Store:
         with atomic_path(base.with_suffix(".parquet")) as part:
             table = write_table([each.table for each in finished], part)
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        sha256 = hashlib.sha256(lines.encode()).hexdigest()
-        known = {"format": FORMAT, "finished": when, "machine": machine, "table": table._asdict(), "sha256": sha256}
+        known = {"format": FORMAT, "finished": when, "machine": machine, "table": table._asdict()}
         with atomic_path(base.with_suffix(".json")) as part:
-            part.write_text(f'{json.dumps(known)[:-1]},\n"units": [\n{lines}\n]}}\n', encoding="utf-8")
+            part.write_text(seal(f'{json.dumps(known)[:-1]},\n"units": [\n{lines}\n]}}'), encoding="utf-8")
 
     def _put_failed(self, failed: Failed, worker: str) -> None:
         what = {
@@ -163,7 +163,6 @@ class Store:
         """The record of a file."""
         path = self.directory / "units" / f"{key}.json"
         record = _read_json(path, MOST_RECORD)
-        refuse_newer(record, path)
         return record if "units" in record else {**record, "units": [record]}
 
     def index(self) -> Index:
@@ -184,11 +183,6 @@ class Store:
         return self.directory / "units" / f"{key}.parquet"
 
 
-def as_lines(units: Sequence[dict[str, Any]]) -> str:
-    """Units as they are written into a record, a line for each; read and written again they are the same."""
-    return ",\n".join(map(json.dumps, units))
-
-
 def visible(folder: Path) -> list[Path]:
     """The .json files of a folder, but for hidden ones, which are not Backcast's."""
     return [path for path in sorted(folder.glob("*.json")) if not path.name.startswith(".")]
@@ -196,7 +190,6 @@ def visible(folder: Path) -> list[Path]:
 
 def _stored(path: Path, found: dict[str, Any]) -> Asked:
     """A study as it was written; before there were formats, the study alone."""
-    refuse_newer(found, path)
     if "format" not in found:
         study = stored_study(found, None, str(path))
         return Asked(study, study.seeds)
@@ -206,26 +199,24 @@ def _stored(path: Path, found: dict[str, Any]) -> Asked:
     return Asked(stored_study(given, found.get("worlds"), str(path)), seeds)
 
 
-def refuse_newer(found: dict[str, Any], path: Path) -> None:
-    """Raise if a later version wrote it in a way that is not known yet."""
-    given = found.get("format", 1)
-    if not isinstance(given, int) or not 1 <= given <= FORMAT:
-        raise InputError(
-            f"{path}: format {shown(given)}, this version of Backcast reads 1 to {FORMAT}; get a newer one"
-        )
-
-
 def _read_json(path: Path, most: int) -> dict[str, Any]:
+    """An object that Backcast wrote; refused if a later version did, or if it was changed since."""
     try:
-        found = json.loads(read_regular(path, most))
+        content = read_regular(path, most)
+        found = json.loads(content)
     except InputError:
         raise
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not valid JSON ({error}); {AGAIN}") from error
+        raise InputError(f"{path}: not valid JSON ({in_a_line(error)}); {AGAIN}") from error
     if not isinstance(found, dict):
         raise InputError(f"{path}: not a record; {AGAIN}")
+    given = found.get("format", 1)
+    if not isinstance(given, int) or not 1 <= given <= FORMAT:
+        raise InputError(f"{path}: format {shown(given)}, this Backcast reads 1 to {FORMAT}; get a newer version")
+    if given > 1 and not is_sealed(content):
+        raise InputError(f"{path}: it was changed after it was written, its checksum differs; {AGAIN}")
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backcast.errors import InputError
+from backcast.errors import InputError, in_a_line
 from backcast.files import refuse_special
 from backcast.limits import refuse_many
 
@@ -31,11 +31,12 @@ class Written(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What is to be found in a table; of an older one columns are not known."""
+    """What is to be found in a table; of an older one columns and checksum are not known."""
 
     runs: int
     episodes: int
-    columns: tuple[str, ...] | None
+    columns: tuple[str, ...] | None = None
+    sha256: str | None = None
 
 
 def write_table(parts: Sequence[pa.Table], path: Path) -> Written:
@@ -47,7 +48,6 @@ def write_table(parts: Sequence[pa.Table], path: Path) -> Written:
         compression="zstd",
         use_dictionary=[name for name in table.column_names if name not in COUNTED],
         column_encoding=dict.fromkeys(COUNTED, "DELTA_BINARY_PACKED"),
-        write_page_checksum=True,
     )
     return Written(table.column_names, len(table), path.stat().st_size, checksum(path))
 
@@ -59,8 +59,10 @@ def checksum(path: Path) -> str:
 
 
 def columns(path: Path, expected: Expected) -> list[str]:
-    """The names of the columns of a table, none of which may be missing; nor may a row."""
+    """The names of the columns of a table, if it is as it was written: no column or row may be missing."""
     with _whole(path):
+        if expected.sha256 is not None and checksum(path) != expected.sha256:
+            raise InputError(f"{path}: it was changed after it was written, its checksum differs; {again(path)}")
         found = pq.read_metadata(path)
     names = [found.schema.column(i).name for i in range(found.num_columns)]
     wanted = expected.columns or (*COUNTED[:2], *_measured(names))
@@ -76,13 +78,15 @@ def columns(path: Path, expected: Expected) -> list[str]:
     return names
 
 
-def column(path: Path, name: str) -> Any:
-    """A column of a table whose columns were looked at, (rows,)."""
+def column(path: Path, name: str, expected: Expected) -> Any:
+    """A column of a table whose columns were looked at, (runs, episodes)."""
     with _whole(path):
-        values = pq.read_table(path, columns=[name], page_checksum_verification=True)[name]
+        values = pq.read_table(path, columns=[name])[name]
         if values.null_count or not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
             raise InputError(f"{path}: the column {name!r} does not hold numbers; {again(path)}")
-        return values.to_numpy()
+    if len(values) != expected.runs * expected.episodes:
+        raise InputError(f"{path}: the column {name!r} has {len(values):,} rows, fewer than others; {again(path)}")
+    return values.to_numpy().reshape(expected.runs, expected.episodes)
 
 
 def again(path: Path) -> str:
@@ -101,4 +105,4 @@ def _whole(path: Path) -> Iterator[None]:
         refuse_special(path)
         yield
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: damaged or missing ({error}); {again(path)}") from error
+        raise InputError(f"{path}: damaged or missing ({in_a_line(error)}); {again(path)}") from error

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from backcast.arrays import Mask, Vector, as_distribution, as_whole
-from backcast.errors import InputError
+from backcast.errors import InputError, in_a_line
 from backcast.exact.chains import as_policy
 from backcast.graph import breadth_first
 from backcast.mdp import FiniteMDP
@@ -89,8 +89,7 @@ def _made(env: Any, options: dict[str, Any]) -> Any:
                 warnings.simplefilter("always")
                 made = gymnasium.make(env, **options)
         except Exception as error:  # anybody's code may raise anything
-            reason = " ".join(str(error).split()) or "no reason given"
-            raise InputError(f"env: {env!r} cannot be made ({type(error).__name__}: {reason})") from error
+            raise InputError(f"env: {env!r} cannot be made ({type(error).__name__}: {in_a_line(error)})") from error
         for each in said:  # if it could be made, they are all there is to say
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         return made
@@ -110,7 +109,7 @@ def refuse_unknown(name: str) -> None:
             warnings.simplefilter("ignore")  # an older version, which is said when it is made
             gymnasium.spec(name)
     except gymnasium.error.Error as error:
-        raise InputError(f"env: {name!r} cannot be made ({' '.join(str(error).split())})") from error
+        raise InputError(f"env: {name!r} cannot be made ({in_a_line(error)})") from error
 
 
 def _what_train_can_do(env: Any) -> str:
