@@ -85,6 +85,7 @@ class Sweep:
         study, store = corridor(CELLS, seeds=self.seeds, agents=AGENTS), Store(self.directory)
         assert all(pq.read_table(path).num_rows for path in self.directory.glob("units/*.parquet"))
         assert [store.foreign_files(), list(self.directory.glob("failures/*")), self.half_written] == [[], [], set()]
+        subprocess.run([sys.executable, "-m", "backcast", "verify", self.directory], check=True)
         table = outcome(store, study, self._folder)
         self._start(self._folder / "calm", ())
         assert self._process.wait(10 * PATIENCE) == 0
