@@ -1,0 +1,74 @@
+"""A scene in the making: long work, done by a thread that asks between its pieces whether anybody still wants it."""
+
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backcast.errors import InputError
+from backcast.lab.config import read_config
+from backcast.lab.elsewhere import AbandonedError, with_kernels
+from backcast.lab.lockstep import NEVER, Lockstep
+from backcast.lab.scene import Scene
+
+MOST_MEMORY = 1_500  # megabytes of the lab; while it has more, no scene is opened
+_WARMING = 2.0  # seconds of the first episode that are walked, so that all kernels are loaded
+
+
+class Opening:
+    """What a page wants to see, until it is made or abandoned.
+
+    Args:
+        config: the scene, as the page has sent it.
+    """
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._config = config
+        self._stop = np.zeros(1, dtype=np.uint8)
+
+    def abandon(self) -> None:
+        """End soon, unless it is made already; a kernel that is being compiled in this process is compiled first."""
+        self._stop[0] = 1
+
+    def make(self) -> tuple[Lockstep, str]:
+        """The agents, ready to go, and what the page is told of the scene; AbandonedError if nobody wants it."""
+        refuse_if_full()
+        scene = self._if_wanted(lambda: Scene(read_config(self._config)))
+        warm_up = partial(warmed_up, scene, self._stop)
+        lockstep = self._if_wanted(lambda: with_kernels("open", scene.config.given(), self._stop, warm_up))
+        told = self._if_wanted(lambda: json.dumps(scene.describe(), allow_nan=False))
+        return lockstep, told
+
+    def _if_wanted(self, piece: Callable[[], Any]) -> Any:
+        if self._stop[0]:
+            raise AbandonedError
+        return piece()
+
+
+def warmed_up(scene: Scene, stop: NDArray[np.uint8]) -> Lockstep:
+    """The agents of a scene at its beginning; some first steps have loaded or compiled all that is needed."""
+    lockstep = Lockstep(scene, stop)
+    lockstep.tick()
+    lockstep.way_to(NEVER, 0)(_WARMING)
+    lockstep.start_again()
+    return lockstep
+
+
+def refuse_if_full() -> None:
+    """Raise InputError if the lab has as much memory as it may."""
+    if (held := memory_held()) > MOST_MEMORY:
+        raise InputError(
+            f"the lab holds {held:,.0f} MB of memory, expected at most {MOST_MEMORY:,} to open a scene: close other"
+            " tabs, or start it again"
+        )
+
+
+def memory_held() -> float:
+    """Megabytes of this process; 0 where the system does not say."""
+    told = Path("/proc/self/statm")
+    return int(told.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6 if told.exists() else 0.0
