@@ -72,7 +72,7 @@ def tab(browser, **options):
 def lab_process(port=0, log=os.devnull, **environment):
     """The real command in a process of its own, and its address; what it says of errors goes to a file."""
     command = [sys.executable, "-m", "backcast", "lab", "--no-browser", "--port", str(port)]
-    with Path(log).open("w") as errors:
+    with Path(log).open("a") as errors:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | environment
         )

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.lab import opening as opening_module
+from backcast.lab import memory
 from backcast.lab import session as session_module
-from backcast.lab.opening import memory_held
 from backcast.lab.session import Session
 
 CONFIG = {"world": {"kind": "maze"}, "left": {"kind": "forward"}, "right": {"kind": "backward"}, "episodes": 20}
@@ -317,11 +316,11 @@ def test_of_two_wishes_at_once_the_last_one_is_shown():
     play(scenario)
 
 
-@pytest.mark.skipif(memory_held() == 0, reason="the system does not say how much memory there is")
+@pytest.mark.skipif(memory.held() == 0, reason="the system does not say how much memory there is")
 def test_a_lab_that_holds_much_memory_opens_nothing_more(monkeypatch):
     async def scenario(page):
         await page.opens(SMALL)
-        monkeypatch.setattr(opening_module, "MOST_MEMORY", 1)
+        monkeypatch.setattr(memory, "MOST", 1)
         await page.say(do="open", config=CONFIG)
         told = await page.told("error")
         words = (

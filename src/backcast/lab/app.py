@@ -105,8 +105,10 @@ class Lab:
         task = asyncio.current_task()
         if task and len(self._open) < self._settings.sessions:
             self._open.add(task)
-            ending = await self._hold_session(wire)
-            self._open.discard(task)
+            try:
+                ending = await self._hold_session(wire)
+            finally:
+                self._open.discard(task)
         if ending == FAILED:
             await wire.send_error("the lab made a mistake and wrote it down where it was started; reload the page")
         await wire.close(ending)

@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 _LOOK = 0.1  # seconds between looks at the flag
 _thread = threading.local()
+_no_cache = threading.Event()  # what a child has compiled could not be loaded
 
 
 class NotCompiledError(Exception):
@@ -48,7 +49,7 @@ def with_kernels(
 ) -> T:
     """The result of work whose kernels are loaded, after a child has compiled them where that is needed.
 
-    Where the cache cannot be used, they are compiled here after all.
+    If they cannot be loaded even then, the cache cannot be used: from now on all are compiled here.
 
     Args:
         what: name of the work, for the child.
@@ -56,37 +57,50 @@ def with_kernels(
         stop: raised when nobody waits any more: a child is then ended, and AbandonedError is raised.
         work: begun again from its beginning after a child was needed.
     """
+    if _no_cache.is_set():
+        return work()
     try:
-        with _only_loading():
-            return work()
+        return _loaded(work)
     except NotCompiledError:
-        _compile(what, config, stop)
+        compiled = _compile(what, config, stop)
     if stop[0]:
         raise AbandonedError
+    if compiled:
+        try:
+            return _loaded(work)
+        except NotCompiledError:
+            _no_cache.set()
     return work()
 
 
-@contextlib.contextmanager
-def _only_loading() -> Iterator[None]:
+def _loaded(work: Callable[[], T]) -> T:
+    """The result of work that compiles nothing."""
     _thread.only_loads = True
     try:
-        yield
+        return work()
     finally:
         _thread.only_loads = False
 
 
-def _compile(what: str, config: dict[str, Any], stop: NDArray[np.uint8]) -> None:
-    """Let a child compile, until it is done or nobody waits; its input stays open, for when that ends, so does it."""
+def _compile(what: str, config: dict[str, Any], stop: NDArray[np.uint8]) -> bool:
+    """Let a child compile until it is done or nobody waits; whether it did.
+
+    Its input stays open all the time: when that ends, so does it, also if the lab is killed.
+    """
     command = [sys.executable, "-P", "-m", "backcast.lab.compiler", what]
     pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
-    with contextlib.suppress(OSError), subprocess.Popen(command, stdin=pipe, stdout=quiet, stderr=quiet) as child:
-        try:
-            _tell(child, config)
-            while not stop[0] and child.poll() is None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(_LOOK)
-        finally:
-            child.kill()
+    try:
+        with subprocess.Popen(command, stdin=pipe, stdout=quiet, stderr=quiet) as child:
+            try:
+                _tell(child, config)
+                while not stop[0] and child.poll() is None:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        child.wait(_LOOK)
+            finally:
+                child.kill()
+    except OSError:  # there is no such command, or it has ended before it was told
+        return False
+    return child.returncode == 0
 
 
 def _tell(child: "subprocess.Popen[bytes]", config: dict[str, Any]) -> None:

@@ -1,22 +1,19 @@
 """A scene in the making: long work, done by a thread that asks between its pieces whether anybody still wants it."""
 
 import json
-import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backcast.errors import InputError
+from backcast.lab import memory
 from backcast.lab.config import read_config
 from backcast.lab.elsewhere import AbandonedError, with_kernels
 from backcast.lab.lockstep import NEVER, Lockstep
 from backcast.lab.scene import Scene
 
-MOST_MEMORY = 1_500  # megabytes of the lab; while it has more, no scene is opened
 _WARMING = 2.0  # seconds of the first episode that are walked, so that all kernels are loaded
 
 
@@ -37,7 +34,13 @@ class Opening:
 
     def make(self) -> tuple[Lockstep, str]:
         """The agents, ready to go, and what the page is told of the scene; AbandonedError if nobody wants it."""
-        refuse_if_full()
+        memory.refuse_if_full()
+        try:
+            return self._make()
+        finally:
+            memory.give_back()
+
+    def _make(self) -> tuple[Lockstep, str]:
         scene = self._if_wanted(lambda: Scene(read_config(self._config)))
         warm_up = partial(warmed_up, scene, self._stop)
         lockstep = self._if_wanted(lambda: with_kernels("open", scene.config.given(), self._stop, warm_up))
@@ -57,18 +60,3 @@ def warmed_up(scene: Scene, stop: NDArray[np.uint8]) -> Lockstep:
     lockstep.way_to(NEVER, 0)(_WARMING)
     lockstep.start_again()
     return lockstep
-
-
-def refuse_if_full() -> None:
-    """Raise InputError if the lab has as much memory as it may."""
-    if (held := memory_held()) > MOST_MEMORY:
-        raise InputError(
-            f"the lab holds {held:,.0f} MB of memory, expected at most {MOST_MEMORY:,} to open a scene: close other"
-            " tabs, or start it again"
-        )
-
-
-def memory_held() -> float:
-    """Megabytes of this process; 0 where the system does not say."""
-    told = Path("/proc/self/statm")
-    return int(told.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6 if told.exists() else 0.0

@@ -21,6 +21,7 @@ from backcast.lab.frames import encode
 from backcast.lab.further import Further
 from backcast.lab.inspection import answer
 from backcast.lab.lockstep import NEVER, Lockstep
+from backcast.lab.memory import give_back
 from backcast.lab.messages import Ask, Drawn, Go, Message, More, Open, Play, Seek, error_message, hello, read_message
 from backcast.lab.opening import Opening
 
@@ -70,12 +71,14 @@ class Session:
         self._wake.set()
 
     def close(self) -> None:
-        """Let all that runs in threads end soon."""
+        """Let all that runs in threads end soon, and forget it."""
         self._abandon_opening()
         if self._further is not None:
             self._further.stop()
         if self._lockstep is not None:
             self._lockstep.stop[0] = 1
+        self._lockstep = self._further = self._goal = None
+        _threads.submit(give_back)
 
     def _want(self, message: Message) -> None:
         """Note what a message wants; what it replaces is forgotten."""
