@@ -25,11 +25,16 @@ class ThisProcess:
     pid = os.getpid()
 
 
-@pytest.fixture(autouse=True)
-def _cache_of_its_own(monkeypatch, tmp_path):
-    """A child leaves what it compiles in a cache that this process never reads: it has chosen its own before."""
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """Where a child leaves what it compiles; this process never reads it, for it has chosen its own before."""
     cache_directory()
-    monkeypatch.setenv("BACKCAST_CACHE_DIR", str(tmp_path))
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _cache_of_its_own(monkeypatch, cache):
+    monkeypatch.setenv("BACKCAST_CACHE_DIR", str(cache))
     monkeypatch.setattr(elsewhere, "_no_cache", threading.Event())
 
 
@@ -53,16 +58,22 @@ def test_an_opening_is_made_unless_it_is_abandoned():
         opening.make()
 
 
-def test_what_no_cache_has_is_left_to_another_process_and_if_that_does_not_help_is_compiled_here(tmp_path):
+def test_what_no_cache_has_is_left_to_another_process_and_if_that_does_not_help_is_compiled_here(cache):
     work, begun = uncached()
     assert with_kernels("further", CONFIG, np.zeros(1, dtype=np.uint8), work) == 2
     assert (
         len(begun) == 3
     )  # before and after the other process, which knows nothing of this kernel; then it was compiled
-    assert any("loop.run_episodes" in file.name for file in tmp_path.rglob("*.nbc"))
+    assert any("loop.run_episodes" in file.name for file in cache.rglob("*.nbc"))
     work, begun = uncached()
     assert with_kernels("further", CONFIG, np.zeros(1, dtype=np.uint8), work) == 2
     assert len(begun) == 1
+
+
+def test_what_another_process_did_not_come_to_is_compiled_here_and_all_else_is_still_left_to_it():
+    (first, begun), (second, _) = uncached(), uncached()
+    assert with_kernels("further", CONFIG, np.zeros(1, dtype=np.uint8), lambda: (second if begun else first)()) == 2
+    assert not elsewhere._no_cache.is_set()
 
 
 def test_what_was_compiled_is_not_compiled_elsewhere(monkeypatch):

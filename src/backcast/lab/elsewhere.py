@@ -23,7 +23,7 @@ _no_cache = threading.Event()  # what a child has compiled could not be loaded
 
 
 class NotCompiledError(Exception):
-    """A kernel is not in the cache."""
+    """A kernel is not in the cache; its name and the types of its arguments say which."""
 
 
 class AbandonedError(Exception):
@@ -35,7 +35,7 @@ class _Watch(event.Listener):  # type: ignore[misc]
 
     def on_start(self, event: Any) -> None:
         if getattr(_thread, "only_loads", False):
-            raise NotCompiledError
+            raise NotCompiledError(f"{event.data['dispatcher']} {event.data['args']}")
 
     def on_end(self, event: Any) -> None:
         pass
@@ -49,7 +49,8 @@ def with_kernels(
 ) -> T:
     """The result of work whose kernels are loaded, after a child has compiled them where that is needed.
 
-    If they cannot be loaded even then, the cache cannot be used: from now on all are compiled here.
+    What is lacking even then is compiled here; if that is what was lacking before, the cache cannot be used, and from
+    now on all is compiled here.
 
     Args:
         what: name of the work, for the child.
@@ -61,15 +62,16 @@ def with_kernels(
         return work()
     try:
         return _loaded(work)
-    except NotCompiledError:
-        compiled = _compile(what, config, stop)
+    except NotCompiledError as first:
+        compiled, missing = _compile(what, config, stop), str(first)
     if stop[0]:
         raise AbandonedError
     if compiled:
         try:
             return _loaded(work)
-        except NotCompiledError:
-            _no_cache.set()
+        except NotCompiledError as still:
+            if str(still) == missing:
+                _no_cache.set()
     return work()
 
 

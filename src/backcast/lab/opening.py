@@ -57,6 +57,8 @@ def warmed_up(scene: Scene, stop: NDArray[np.uint8]) -> Lockstep:
     """The agents of a scene at its beginning; some first steps have loaded or compiled all that is needed."""
     lockstep = Lockstep(scene, stop)
     lockstep.tick()
-    lockstep.way_to(NEVER, 0)(_WARMING)
+    walk = lockstep.way_to(NEVER, 0)
+    walk(0.0)  # compiles, which takes longer than there is time for
+    walk(_WARMING)
     lockstep.start_again()
     return lockstep
