@@ -126,8 +126,13 @@ def test_messages(victim, tell):
 
 
 def converse(opened, messages, chance):
-    """Send messages and, most of the time, wait for what is answered; the kinds of answers."""
+    """Send messages, half of the time to a scene that plays, and mostly wait for what is answered; its kinds."""
     try:
+        if chance.random() < 0.5:
+            opened.send(json.dumps({"do": "open", "config": small_scene(5) | {"episodes": 5_000}}))
+            opened.send(json.dumps({"do": "play", "speed": 200.0}))
+            while (told := heard(opened))["is"] != "frame":
+                yield told["is"]
         for message in messages:
             opened.send(message)
         if chance.random() < 0.3:
