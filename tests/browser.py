@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -68,10 +69,13 @@ def tab(browser, **options):
 
 
 @contextlib.contextmanager
-def lab_process(port=0):
-    """The real command in a process of its own, and its address."""
+def lab_process(port=0, log=os.devnull, **environment):
+    """The real command in a process of its own, and its address; what it says of errors goes to a file."""
     command = [sys.executable, "-m", "backcast", "lab", "--no-browser", "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with Path(log).open("a") as errors:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | environment
+        )
     try:
         yield process, re.search(r"http://\S+/", process.stdout.readline())[0]
     finally:

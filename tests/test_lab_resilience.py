@@ -1,19 +1,15 @@
 """The lab when things go wrong: lost connections, busy pages, many pages, nonsense and strangers."""
 
-import contextlib
 import http.server
 import json
 import random
-import socket
 import threading
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
 
-import backcast as bc
 from browser import (  # noqa: F401  three are fixtures
     a_browser,
     a_lab,
@@ -27,18 +23,13 @@ from browser import (  # noqa: F401  three are fixtures
     until,
     values,
 )
+from lab_client import SMALL, final_values, play_to_the_end, raw, reply, small_scene
 
-SMALL = "S.X./..X./...G"
 RECORD = """() => {
   window.seen = [];
   const { setFrame } = lab.boards[0].constructor.prototype;
   lab.boards[0].setFrame = function (...given) { seen.push(given[3].at); setFrame.apply(this, given); };
 }"""
-
-
-def final_values(kind, seed, text=SMALL, episodes=20):
-    runs = bc.run(bc.worlds.maze(text.replace("/", "\n")), bc.agent(kind), episodes=episodes, seeds=[seed])
-    return runs.values[0].max(axis=-1).astype(np.float32)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -147,16 +138,6 @@ def test_twenty_pages_at_once(browser, lab):
 # nonsense
 
 
-@contextlib.contextmanager
-def raw(lab, host=None, origin=None):
-    """A socket without a page, at the lab's own name if no other is given."""
-    place = urlsplit(lab)
-    host = host or place.netloc
-    plain = socket.create_connection((place.hostname, place.port))
-    with plain, connect(f"ws://{host}/ws", sock=plain, origin=origin or f"http://{host}", max_size=None) as opened:
-        yield opened
-
-
 def test_nonsense_is_answered_and_the_session_lives_on(lab):
     messages = nonsense(random.Random(8))
     assert len(messages) == 200
@@ -166,33 +147,8 @@ def test_nonsense_is_answered_and_the_session_lives_on(lab):
             opened.send(message)
             told = reply(opened)
             assert (told["is"], bool(told["message"])) == ("error", True), message[:200]
-        world = {"kind": "maze", "text": SMALL.replace("/", "\n")}
-        given = {"world": world, "left": {"kind": "forward"}, "right": {"kind": "backward"}, "seed": 4, "episodes": 20}
-        opened.send(json.dumps({"do": "open", "config": given}))
-        assert reply(opened)["is"] == "scene"
-        opened.send(json.dumps({"do": "play", "speed": 1000}))
-        header, shown = {"finished": False}, b""
-        while not header["finished"]:
-            message = opened.recv(20)
-            if isinstance(message, bytes):
-                header, shown = read_frame(message)
-                opened.send(json.dumps({"do": "drawn", "frame": header["frame"]}))
+        shown = play_to_the_end(opened, small_scene(4))
         assert np.array_equal(shown, np.concatenate([final_values(kind, 4) for kind in ("forward", "backward")]))
-
-
-def reply(opened):
-    """The next message that is more than a sign of life."""
-    while (told := json.loads(opened.recv(20)))["is"] == "busy":
-        pass
-    return told
-
-
-def read_frame(message):
-    length = int.from_bytes(message[:4], "little")
-    header = json.loads(message[4 : 4 + length])
-    start = -(-(4 + length) // 4) * 4
-    states = (len(message) - start) // 10
-    return header, np.frombuffer(message, "<f4", 2 * states, start)
 
 
 def nonsense(chance):

@@ -21,6 +21,7 @@ from backcast.lab.app import PAGE, TYPES, Lab, LabSettings, page_routes
 from backcast.lab.guard import HEADERS, Admission, Guard, with_port
 from backcast.lab.serving import LabServer, hosts_of, listen, serve, token_for
 from backcast.lab.session import Session
+from lab_client import answers, ask_raw, children, lacking, reply, still_runs
 
 TOKEN = "a-token-for-testing"
 CUT = (1009, 1006)  # too large; its goodbye may be lost, because the server reads no further
@@ -30,7 +31,7 @@ class StandIn:
     """A session that does what the real one never should."""
 
     def __init__(self, send_text, send_bytes):
-        self.send_text, self.failure = send_text, None
+        self.send_text, self.failure, self.fails = send_text, None, asyncio.Event()
 
     async def start(self):
         await self.send_text("started")
@@ -40,6 +41,8 @@ class StandIn:
             self.failure = ValueError("two\nlines")
         if text == "fail now":
             raise self.failure
+        if text == "fail beside":
+            self.fails.set()
         if text == "hang":
             await asyncio.sleep(60)
         if text == "much":
@@ -47,10 +50,15 @@ class StandIn:
                 await self.send_text("x" * 100_000)
         await self.send_text(text)
 
-    async def close(self):
+    async def work(self):
+        try:
+            await self.fails.wait()
+        finally:
+            if self.failure:
+                raise self.failure
+
+    def close(self):
         StandIn.closed.append(self)
-        if self.failure:
-            raise self.failure
 
 
 @contextlib.contextmanager
@@ -203,6 +211,60 @@ def test_every_answer_has_the_headers(port, locked):
             expected = value if name != "Cache-Control" or status in (200, 304, 404) else "no-store"
             assert headers.get_all(name) == [expected], (status, name)
         assert "Server" not in headers
+
+
+HANDSHAKE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+}
+UNREADABLE = {
+    "no request": (400, "nonsense"),
+    "no host": (400, "GET / HTTP/1.1"),
+    "a head without an end": (400, "GET / HTTP/1.1\r\nX: " + 40_000 * "x"),
+    "no number": (400, "POST / HTTP/1.1\r\nHost: HERE\r\nContent-Length: -3"),
+    "no chunk": (400, "POST / HTTP/1.1\r\nHost: HERE\r\nTransfer-Encoding: chunked\r\n\r\nZZZ"),
+    "wrong host": (421, "GET / HTTP/1.1\r\nHost: evil.test"),
+    "another upgrade": (200, "GET / HTTP/1.1\r\nHost: HERE\r\nConnection: Upgrade\r\nUpgrade: h2c"),
+    "a handshake": (101, "GET /ws HTTP/1.1"),
+    "a handshake by another page": (403, "GET /ws HTTP/1.1\r\nOrigin: http://evil.test"),
+    "a handshake of another version": (400, "GET /ws HTTP/1.1\r\nSec-WebSocket-Version: 8"),
+    "a handshake with two upgrades": (426, "GET /ws HTTP/1.1\r\nUpgrade: websocket"),
+    "a handshake with a body": (400, "GET /ws HTTP/1.1\r\nContent-Length: 3"),
+    "a handshake with many headers": (431, "GET /ws HTTP/1.1\r\n" + "\r\n".join(f"X{n}: 1" for n in range(150))),
+    "a handshake with a long header": (431, "GET /ws HTTP/1.1\r\nX: " + 9_000 * "x"),
+    "a handshake at a long address": (414, f"GET /ws?{9_000 * 'x'} HTTP/1.1"),
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_answers_that_the_lab_itself_does_not_make_have_the_headers_too(port, what, caplog, capfd):
+    status, head = UNREADABLE[what]
+    host = f"127.0.0.1:{port}"
+    if "handshake" in what:
+        origin = {} if "Origin" in head else {"Origin": f"http://{host}"}
+        head += "".join(f"\r\n{name}: {value}" for name, value in ({"Host": host} | HANDSHAKE | origin).items())
+    end = "" if "without an end" in what else "\r\n\r\n"
+    came = answers(ask_raw(f"http://{host}/", (head.replace("HERE", host) + end).encode()))
+    assert [status for status, _ in came] == [status]
+    assert lacking(came[0][1]) == []
+    assert ask(port)[0] == 200
+    assert (capfd.readouterr().err, caplog.text) == ("", "")
+
+
+def test_what_is_no_body_after_an_answer_and_no_text_in_a_socket_end_the_connection_quietly(port, caplog, capfd):
+    host = f"127.0.0.1:{port}"
+    with socket.create_connection(("127.0.0.1", port), 10) as plain:
+        plain.sendall(f"POST / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        assert plain.recv(12) == b"HTTP/1.1 405"
+        plain.sendall(b"ZZZ\r\n")
+        assert plain.makefile("rb").read().endswith(b"only.\n")
+    with page(port) as opened:
+        opened.socket.sendall(b"\x81\x82\0\0\0\0\xff\xfe")
+        assert ending(opened) == (1007, "a text message has to be UTF-8")
+    assert ask(port)[0] == 200
+    assert (capfd.readouterr().err, caplog.text) == ("", "")
 
 
 def test_the_policy_lets_nothing_in_from_elsewhere():
@@ -453,10 +515,12 @@ def until_there_is_room(port):
         time.sleep(0.02)
 
 
-def test_a_failure_ends_its_session_and_no_other(capfd):
+@pytest.mark.parametrize("where", ["now", "beside"])
+def test_a_failure_ends_its_session_at_once_and_no_other(capfd, where):
     with running(StandIn) as port, page(port) as other, page(port) as opened:
         assert opened.recv() == "started"
-        opened.send("fail now")
+        opened.send(f"fail {where}")
+        assert where == "now" or opened.recv() == "fail beside"
         told = answer(opened)
         assert (told["is"], told["about"]) == ("error", "message")
         assert ending(opened) == (1011, "the session failed")
@@ -620,21 +684,43 @@ def test_ctrl_c_ends_it_at_once_with_twenty_pages_open_and_one_of_them_compiling
         port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/", address)[1])
         opened = [pages.enter_context(page(port)) for _ in range(20)]
         assert all(answer(each)["is"] == "hello" for each in opened)
-        assert wait_for(seen) == address + "\n"
+        wait_for(seen.exists)
+        assert seen.read_text() == address + "\n"
         config = {"world": {"kind": "maze", "text": "S.G"}, "left": {"kind": "forward"}, "right": {"kind": "backward"}}
         opened[0].send(json.dumps({"do": "open", "config": config, "at": 0}))
         assert answer(opened[0]) == {"is": "busy", "about": "compiling"}
+        compilers = wait_for(lambda: children(process))
         code, errors, seconds = stopped(process, signal.SIGINT)
         assert (code, errors) == (0, "backcast: the lab was stopped\n")
         assert seconds < 2
         assert {ending(each) for each in opened} == {(1001, "the lab was stopped")}
+        assert wait_for(lambda: not any(map(still_runs, compilers)))
 
 
-def wait_for(file):
+def test_pages_that_leave_at_any_moment_leave_nothing_in_the_log():
+    scene = {"world": {"kind": "maze", "text": "S.G"}, "left": {"kind": "q"}, "right": {"kind": "q"}}
+    wishes = [{"nope": 1}, scene, {**scene, "left": {"kind": "q", "alpha": 7}}]
+    with command("--no-browser") as (process, address):
+        port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/", address)[1])
+        for turn in range(30):
+            with page(port) as opened:
+                opened.send(json.dumps({"do": "open", "config": wishes[turn % 3]}))
+                if turn % 2:
+                    assert answer(opened)["is"] == "hello"
+                opened.socket.shutdown(socket.SHUT_RDWR)
+        with page(port) as opened:
+            assert reply(opened)["is"] == "hello"
+            opened.send(json.dumps({"do": "open", "config": {"nope": 1}}))
+            assert reply(opened)["is"] == "error"
+        assert stopped(process, signal.SIGINT)[:2] == (0, "backcast: the lab was stopped\n")
+
+
+def wait_for(condition):
+    """What it becomes, once it is true."""
     deadline = time.monotonic() + 10
-    while not file.exists() and time.monotonic() < deadline:
+    while not (value := condition()) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return file.read_text()
+    return value
 
 
 def a_browser(directory):

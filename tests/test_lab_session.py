@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import re
 import struct
 
 import numpy as np
 import pytest
 
 import backcast as bc
+from backcast.lab import memory
 from backcast.lab import session as session_module
 from backcast.lab.session import Session
 
@@ -26,10 +28,14 @@ class Page:
     async def __aenter__(self):
         await self.session.start()
         assert (await self.told("hello"))["is"] == "hello"
+        self.work = asyncio.create_task(self.session.work())
         return self
 
     async def __aexit__(self, *_):
-        await self.session.close()
+        self.session.close()
+        self.work.cancel()
+        await asyncio.wait([self.work], timeout=5)
+        assert self.work.done()
 
     async def _hear(self, text):
         self.texts.put_nowait(json.loads(text))
@@ -267,12 +273,12 @@ def test_a_session_ends_whenever_it_is_told_to(turns):
             await page.say(do="drawn", frame=1)  # wakes a session that waits for its next tick
             for _ in range(turns):
                 await asyncio.sleep(0)
-            await asyncio.wait_for(asyncio.shield(page.session.close()), 5)
+        assert page.work.cancelled()
 
     asyncio.run(run())
 
 
-def test_a_mistake_in_the_background_is_told_and_raised(monkeypatch):
+def test_a_mistake_in_the_background_is_raised(monkeypatch):
     def mistaken(*_):
         raise ZeroDivisionError("of our own making")
 
@@ -280,10 +286,8 @@ def test_a_mistake_in_the_background_is_told_and_raised(monkeypatch):
         await page.opens(SMALL)
         monkeypatch.setattr(session_module, "encode", mistaken)
         await page.say(do="step")
-        assert (await page.told("error"))["about"] == "session"
         with pytest.raises(ZeroDivisionError):
-            await page.say(do="pause")
-        page.session._task = None
+            await asyncio.wait_for(page.work, 5)
 
     play(scenario)
 
@@ -298,5 +302,32 @@ def test_long_work_is_announced_and_can_be_replaced(monkeypatch):
         assert (await page.told("busy"))["about"] in ("running", "compiling")
         await page.say(do="seek", at=5)
         await page.sees(lambda header: header["at"] == 5)
+
+    play(scenario)
+
+
+def test_of_two_wishes_at_once_the_last_one_is_shown():
+    async def scenario(page):
+        await page.say(do="open", config=CONFIG)
+        await asyncio.sleep(0)
+        scene, _ = await page.opens(SMALL)
+        assert (scene["config"]["episodes"], page.texts.empty()) == (5, True)
+
+    play(scenario)
+
+
+@pytest.mark.skipif(memory.held() == 0, reason="the system does not say how much memory there is")
+def test_a_lab_that_holds_much_memory_opens_nothing_more(monkeypatch):
+    async def scenario(page):
+        await page.opens(SMALL)
+        monkeypatch.setattr(memory, "MOST", 1)
+        await page.say(do="open", config=CONFIG)
+        told = await page.told("error")
+        words = (
+            r"the lab holds [\d,]+ MB of memory, expected at most 1 to open a scene: close other tabs, or start it.*"
+        )
+        assert (told["about"], bool(re.fullmatch(words, told["message"]))) == ("open", True)
+        await page.say(do="step")
+        await page.sees(lambda header: header["at"] == 1)  # what was open stays
 
     play(scenario)

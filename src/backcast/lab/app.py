@@ -44,11 +44,14 @@ class LabSession(Protocol):
     async def start(self) -> None:
         """Greet."""
 
+    async def work(self) -> None:
+        """Do what messages want, until it is cancelled."""
+
     async def receive(self, text: str) -> None:
         """Do what a message says; what is wrong with it is answered, not raised."""
 
-    async def close(self) -> None:
-        """Stop all work."""
+    def close(self) -> None:
+        """Let what runs in threads end soon."""
 
 
 MakeSession = Callable[[Callable[[str], Awaitable[None]], Callable[[bytes], Awaitable[None]]], LabSession]
@@ -98,32 +101,35 @@ class Lab:
         """Serve a socket to its end; whatever happens to it, the others notice nothing."""
         await socket.accept()
         wire = Wire(socket)
-        if len(self._open) >= (most := self._settings.sessions):
-            await wire.close((1013, f"all {most} sessions of this lab are in use; close another tab"))
-        elif task := asyncio.current_task():
+        ending: Ending = (1013, f"all {self._settings.sessions} sessions of this lab are in use; close another tab")
+        task = asyncio.current_task()
+        if task and len(self._open) < self._settings.sessions:
             self._open.add(task)
             try:
-                await self._hold_session(wire)
+                ending = await self._hold_session(wire)
             finally:
                 self._open.discard(task)
+        if ending == FAILED:
+            await wire.send_error("the lab made a mistake and wrote it down where it was started; reload the page")
+        await wire.close(ending)
 
-    async def _hold_session(self, wire: "Wire") -> None:
+    async def _hold_session(self, wire: "Wire") -> Ending:
+        """Let a session work and its page talk to it until one of them ends; all its tasks have ended then, too."""
         session = self._make_session(wire.send_text, wire.send_bytes)
         try:
             await session.start()
-            ending = await self._converse(wire, session)
+            async with asyncio.TaskGroup() as tasks:
+                work = tasks.create_task(session.work())
+                ending = await self._converse(wire, session)
+                work.cancel()
         except asyncio.CancelledError:
-            ending = STOPPED
+            return STOPPED
         except Exception as error:
             _tell(error)
-            await wire.send_error("the lab made a mistake and wrote it down where it was started; reload the page")
-            ending = FAILED
-        await wire.close(ending)
-        try:
-            await session.close()
-        except Exception as error:
-            if ending != FAILED:
-                _tell(error)
+            return FAILED
+        finally:
+            session.close()
+        return ending
 
     async def _converse(self, wire: "Wire", session: LabSession) -> Ending:
         """Hand messages to a session for as long as they come."""
@@ -200,7 +206,9 @@ async def _keep_pace(recent: deque[float]) -> None:
 
 
 def _tell(error: Exception) -> None:
-    """Say in one line what went wrong, and where."""
+    """Say in one line what went wrong, and where; if several things did, the first."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
     place = traceback.extract_tb(error.__traceback__)[-1]
     words = " ".join(repr(error).split())
     print(f"backcast lab: a session failed: {words} ({Path(place.filename).name}:{place.lineno})", file=sys.stderr)

@@ -4,11 +4,15 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from backcast.agents import Agent
 from backcast.arrays import Vector
+from backcast.lab.elsewhere import AbandonedError, with_kernels
 from backcast.lab.scene import Scene
 from backcast.runs import one_run
 from backcast.studies.statistics import band
@@ -39,12 +43,14 @@ class Further:
         self._done = _background.submit(self._work)
 
     def stop(self) -> None:
-        """End soon, also in the middle of a run."""
+        """End soon, also in the middle of a run; what has not begun never does."""
         self._stop[0] = 1
+        if self._done is not None:
+            self._done.cancel()
 
     def wait(self) -> None:
         """Until it has ended; what went wrong is raised."""
-        if self._done is not None:
+        if self._done is not None and not self._done.cancelled():
             self._done.result()
 
     def _work(self) -> None:
@@ -54,6 +60,8 @@ class Further:
         timer.start()
         try:
             self._run_seeds()
+        except AbandonedError:
+            pass
         except Exception as error:
             self.tell({"is": "error", "message": f"further seeds: {error}", "about": "further"})
             raise
@@ -61,9 +69,11 @@ class Further:
             timer.cancel()
 
     def _run_seeds(self) -> None:
+        config, begin = self.scene.config.given(), partial(begin_runs, self.scene, self._stop)
+        with_kernels("further", config, self._stop, begin)
         told = 0.0
         for seed in range(self.scene.config.seed + 1, self.scene.config.seed + 1 + SEEDS):
-            curves = [self._curve(agent, seed) for agent in self.scene.agents]
+            curves = [_curve(self.scene, agent, seed, self.scene.episodes, self._stop) for agent in self.scene.agents]
             if self._stop[0]:
                 break
             for found, curve in zip(self._found, curves, strict=True):
@@ -74,13 +84,6 @@ class Further:
         if self._found[0]:
             self.tell(self.report())
 
-    def _curve(self, agent: Any, seed: int) -> Vector:
-        """What the scene is judged by in each episode."""
-        record, _, _ = one_run(
-            self.scene.family, agent, seed, agent.rates(self.scene.episodes), self.scene.limit, self._stop
-        )
-        return np.asarray(getattr(record, self.scene.metric), dtype=np.float64)
-
     def report(self) -> dict[str, Any]:
         """Means over the seeds so far, with 95 % intervals."""
         return {
@@ -89,6 +92,20 @@ class Further:
             "of": SEEDS,
             "agents": [_band(np.stack(found)) for found in self._found],
         }
+
+
+def begin_runs(scene: Scene, stop: NDArray[np.uint8]) -> None:
+    """A run of no episodes for each agent: it loads or compiles all that is needed."""
+    for agent in scene.agents:
+        if not stop[0]:
+            _curve(scene, agent, scene.config.seed + 1, 0, stop)
+
+
+def _curve(scene: Scene, agent: Agent, seed: int, episodes: int, stop: NDArray[np.uint8]) -> Vector:
+    """What the scene is judged by in each of the first episodes."""
+    schedule = agent.rates(scene.episodes)[:episodes]
+    record, _, _ = one_run(scene.family, agent, seed, schedule, scene.limit, stop)
+    return np.asarray(getattr(record, scene.metric), dtype=np.float64)
 
 
 def _band(curves: Vector) -> dict[str, list[float | None]]:

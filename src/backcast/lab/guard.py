@@ -8,10 +8,9 @@ the lab itself. Where other machines can reach it, a token is needed, too.
 import hmac
 from dataclasses import dataclass
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 METHODS = ("GET", "HEAD")
@@ -47,7 +46,7 @@ class Admission:
 
 
 class Guard:
-    """Lets through to an application what may pass, and puts the headers on every answer."""
+    """Lets through to an application what may pass."""
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self._app = app
@@ -55,18 +54,10 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request or socket."""
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
         answer: ASGIApp = self._refusal(scope) or self._app
         if scope["type"] == "websocket" and answer is not self._app:
             answer = WebSocketClose()  # before it was opened: the browser is told 403 and shows no page anyway
-        await answer(scope, receive, send_with_headers)
+        await answer(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer to what may not pass; None to what may."""

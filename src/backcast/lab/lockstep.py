@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backcast.errors import InputError
 from backcast.lab.credit import Credit
@@ -58,6 +59,10 @@ class Curves:
 class Lockstep:
     """The two agents of a scene.
 
+    Args:
+        scene: where they are.
+        stop: a flag that somebody else raises, if any.
+
     Attributes:
         scene: where they are.
         stop: to be raised when nobody wants them any more: they then go nowhere.
@@ -69,9 +74,9 @@ class Lockstep:
         curves: of each.
     """
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, stop: NDArray[np.uint8] | None = None) -> None:
         self.scene = scene
-        self.stop = np.zeros(1, dtype=np.uint8)
+        self.stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
         self.walkers = tuple(Walker(scene, agent, self.stop) for agent in scene.agents)
         self._refuse_large()
         self.curves = (Curves(), Curves())

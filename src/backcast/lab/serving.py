@@ -23,6 +23,7 @@ try:
 
     from backcast.lab.app import Lab, LabSettings
     from backcast.lab.guard import Admission, with_port
+    from backcast.lab.protocols import Http, Socket
 except ModuleNotFoundError as missing:
     if missing.name not in ("starlette", "uvicorn", "websockets"):
         raise
@@ -86,8 +87,8 @@ class LabServer(uvicorn.Server):
             uvicorn.Config(
                 lab.app,
                 loop="asyncio",
-                http="h11",
-                ws="websockets-sansio",
+                http=Http,
+                ws=Socket,
                 ws_max_size=256 * 1024,
                 ws_ping_interval=20.0,
                 ws_per_message_deflate=False,  # costs more time than it saves on one machine
@@ -99,7 +100,6 @@ class LabServer(uvicorn.Server):
                 server_header=False,
                 timeout_graceful_shutdown=1,
                 limit_concurrency=CONNECTIONS,
-                h11_max_incomplete_event_size=32 * 1024,
             )
         )
         self._lab = lab

@@ -16,19 +16,19 @@ from functools import partial
 from typing import Any
 
 from backcast.errors import InputError
-from backcast.lab.config import read_config
+from backcast.lab.elsewhere import AbandonedError
 from backcast.lab.frames import encode
 from backcast.lab.further import Further
 from backcast.lab.inspection import answer
 from backcast.lab.lockstep import NEVER, Lockstep
+from backcast.lab.memory import give_back
 from backcast.lab.messages import Ask, Drawn, Go, Message, More, Open, Play, Seek, error_message, hello, read_message
-from backcast.lab.scene import Scene
+from backcast.lab.opening import Opening
 
 _SLICE = 0.025  # seconds of work at a time
 _FRAME = 1 / 45  # seconds between frames, at least
 _PATIENCE = 0.3  # seconds of silence before a page is told that work is under way
 _ASLEEP = 10.0  # seconds after which a page that draws nothing is taken to be asleep
-_WARMING = 2.0  # seconds of the first episode that are walked to compile what is needed
 _threads = ThreadPoolExecutor(4, thread_name_prefix="backcast-lab")
 _openers = ThreadPoolExecutor(2, thread_name_prefix="backcast-lab-open")  # long work: it must not hold up the short
 
@@ -46,11 +46,10 @@ class Session:
     ) -> None:
         self._send_text, self._send_bytes = send_text, send_bytes
         self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
         self._lockstep: Lockstep | None = None
         self._further: Further | None = None
         self._opening: Open | None = None  # a scene that is wanted
-        self._preparing = False  # whether one is being made
+        self._preparing: Opening | None = None  # one that is being made
         self._wanted: Go | Seek | None = None  # a moment that is wanted
         self._goal: Callable[[float], bool] | None = None  # the way there: to be called until it says that it is done
         self._asked: int | None = None  # a state that is asked about
@@ -59,9 +58,8 @@ class Session:
         self._number, self._sent_at, self._drawn, self._changed, self._known = 0, 0.0, True, False, 0
 
     async def start(self) -> None:
-        """Greet the page, and begin to work for it."""
+        """Greet the page."""
         await self._tell(hello())
-        self._task = asyncio.create_task(self._work())
 
     async def receive(self, text: str) -> None:
         """Take in a message; a bad one is answered, and nothing else happens."""
@@ -71,27 +69,25 @@ class Session:
         except InputError as error:
             await self._send_text(error_message(str(error), "message"))
         self._wake.set()
-        if self._task is not None and self._task.done():
-            self._task.result()  # what went wrong there goes wrong here
 
-    async def close(self) -> None:
-        """Stop all work."""
+    def close(self) -> None:
+        """Let all that runs in threads end soon, and forget it."""
+        self._abandon_opening()
         if self._further is not None:
             self._further.stop()
         if self._lockstep is not None:
             self._lockstep.stop[0] = 1
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        self._lockstep = self._further = self._goal = None
+        _threads.submit(give_back)
 
     def _want(self, message: Message) -> None:
         """Note what a message wants; what it replaces is forgotten."""
         if isinstance(message, Drawn):
             self._drawn = self._drawn or message.frame == self._number
         elif isinstance(message, Open):
+            self._abandon_opening()
             self._opening, self._wanted, self._goal, self._playing = message, None, None, False
-        elif self._opening is None and self._lockstep is None and not self._preparing:
+        elif self._opening is None and self._lockstep is None and self._preparing is None:
             raise InputError(f"{message.do}: there is no scene yet; open one first")
         elif isinstance(message, Play):
             self._playing, self._speed, self._clock = True, message.speed, time.monotonic()
@@ -101,6 +97,10 @@ class Session:
             self._want_further(message.on)
         else:
             self._playing, self._changed, self._wanted = False, True, message
+
+    def _abandon_opening(self) -> None:
+        if self._preparing is not None:
+            self._preparing.abandon()
 
     def _want_further(self, on: bool) -> None:
         if self._further is not None:
@@ -119,14 +119,8 @@ class Session:
             self._report = report
             self._wake.set()
 
-    async def _work(self) -> None:
-        try:
-            await self._work_on()
-        except Exception:
-            await self._send_text(error_message("the lab made a mistake; reload the page", "session"))
-            raise
-
-    async def _work_on(self) -> None:
+    async def work(self) -> None:
+        """Do what messages want, until it is cancelled."""
         while True:
             self._wake.clear()
             if self._opening is not None:
@@ -139,17 +133,15 @@ class Session:
 
     async def _open(self, wanted: Open) -> None:
         """Make a scene; if it cannot be made, or another is wanted meanwhile, the one before stays."""
-        self._opening, self._preparing = None, True
-        try:
-            lockstep, scene = await self._patiently(partial(_prepare, wanted.config), {"about": "compiling"})
-        except InputError as error:
-            await self._send_text(error_message(str(error), "open"))
-            self._changed = True
+        self._opening, self._preparing = None, Opening(wanted.config)
+        async with asyncio.TaskGroup() as tasks:
+            telling = tasks.create_task(self._tell_of_long_work())
+            made = await self._made(self._preparing)
+            telling.cancel()
+        self._preparing = None
+        if made is None or self._opening is not None:
             return
-        finally:
-            self._preparing = False
-        if self._opening is not None:
-            return
+        lockstep, scene = made
         self._want_further(False)
         if self._lockstep is not None:
             self._lockstep.stop[0] = 1
@@ -157,6 +149,18 @@ class Session:
         self._clock = time.monotonic()
         await self._send_text(scene)
         self._goal = lockstep.way_to(wanted.at)
+
+    async def _made(self, opening: Opening) -> tuple[Lockstep, str] | None:
+        """A scene; None if it cannot be made, which the page is told, or is no longer wanted."""
+        try:
+            made: tuple[Lockstep, str] = await _beside(opening.make, _openers)
+        except AbandonedError:
+            return None
+        except InputError as error:
+            await self._send_text(error_message(str(error), "open"))
+            self._changed = True
+            return None
+        return made
 
     async def _go_on(self, lockstep: Lockstep) -> None:
         """A slice of what is wanted, then a frame if the page is ready for one."""
@@ -228,13 +232,9 @@ class Session:
             waits.append(self._sent_at + _FRAME - now)
         return max(0.001, min(waits)) if waits else None
 
-    async def _patiently(self, work: Callable[[], Any], told: dict[str, Any]) -> Any:
-        """The result of long work; if it takes long, the page is told."""
-        done = asyncio.ensure_future(_beside(work, _openers))
-        await asyncio.wait([done], timeout=_PATIENCE)
-        if not done.done():
-            await self._tell({"is": "busy", **told})
-        return await done
+    async def _tell_of_long_work(self) -> None:
+        await asyncio.sleep(_PATIENCE)
+        await self._tell({"is": "busy", "about": "compiling"})
 
     async def _tell(self, message: dict[str, Any]) -> None:
         await self._send_text(json.dumps(message, allow_nan=False))
@@ -243,16 +243,6 @@ class Session:
 async def _beside(work: Callable[[], Any], threads: ThreadPoolExecutor = _threads) -> Any:
     """Work in a thread, beside the event loop."""
     return await asyncio.get_running_loop().run_in_executor(threads, work)
-
-
-def _prepare(config: dict[str, Any]) -> tuple[Lockstep, str]:
-    """The agents of a scene, ready to go, and what the page is told; some first steps compile all that is needed."""
-    scene = Scene(read_config(config))
-    lockstep = Lockstep(scene)
-    lockstep.tick()
-    lockstep.way_to(NEVER, 0)(_WARMING)
-    lockstep.start_again()
-    return lockstep, json.dumps(scene.describe(), allow_nan=False)
 
 
 def _goal(lockstep: Lockstep, message: Go | Seek) -> Callable[[float], bool]:

@@ -1,0 +1,31 @@
+"""The memory of the lab's process: how much it is, how much it may be, and back to the system with what is free."""
+
+import ctypes
+import os
+from pathlib import Path
+
+from backcast.errors import InputError
+
+MOST = 1_500  # megabytes; while the lab has more, no scene is opened
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None  # of glibc
+
+
+def held() -> float:
+    """Megabytes of this process; 0 where the system does not say."""
+    told = Path("/proc/self/statm")
+    return int(told.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6 if told.exists() else 0.0
+
+
+def refuse_if_full() -> None:
+    """Raise InputError if the lab has as much memory as it may."""
+    if (now := held()) > MOST:
+        raise InputError(
+            f"the lab holds {now:,.0f} MB of memory, expected at most {MOST:,} to open a scene: close other tabs, or"
+            " start it again"
+        )
+
+
+def give_back() -> None:
+    """Return to the system what is free: glibc would keep the temporary arrays of every thread, some 40 MB each."""
+    if _trim is not None:
+        _trim(0)
