@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from backcast.cli import main
-from backcast.studies import check_study
+from backcast.studies import check_study, load
 from backcast.studies.engines.on_slurm import SlurmEngine
 from backcast.studies.runner import run_study
 from backcast.studies.sealing import seal
@@ -476,3 +476,13 @@ def test_runs_of_no_study_are_not_left_out_silently(tmp_path, cli, results):
     code, told, complaint = cli("export", results, "--to", tmp_path / "t.csv")
     assert (code, told.endswith(": 0 rows\n")) == (0, True)
     assert f"8 runs in {results} belong to none of its studies as they are now, and are left out" in complaint
+
+
+def test_loading_what_is_not_complete_warns(tmp_path):
+    store = Store(tmp_path / "r", create=True)
+    study = check_study({**STUDY, "worlds": [{"kind": "maze", "text": "S.G"}]}, "test")
+    run_study(store, study, seeds=3)
+    assert len(load(store.directory)) == 2 * 3 * 3 * 2
+    store.add_study(study, 5)
+    with pytest.warns(UserWarning, match="small: 4 of 10 runs are missing"):
+        load(store.directory)

@@ -213,7 +213,7 @@ def tell_gaps(found: "Stored", directory: Path) -> None:
     for result in found.results:
         if result.gap:
             left_out = "" if result.seeds else "; it is left out, for there is no seed that all agents have"
-            tell(f"{result.gap}{left_out}")
+            tell(f"{result.name}: {result.gap}{left_out}")
 
 
 def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:

@@ -72,7 +72,7 @@ def _study(result: Results, figures: Path) -> dict[str, Any]:
         "name": result.name,
         "title": result.study.title or result.name,
         "seeds": result.seeds,
-        "complete": result.complete,
+        "gap": result.gap,
         "missing": [f"{agent} in {world}" for world, agent in result.missing[:MOST_AGENTS]],
         "figures": [_inline(save(PLOTS[plot](result), figures, f"{result.name}-{plot}")[0]) for plot in plots],
         "best": _best(result),

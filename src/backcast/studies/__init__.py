@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -108,11 +109,17 @@ def export(directory: str | Path, target: str | Path, found: Sequence[Results] |
 def load(directory: str | Path, pandas: bool = False) -> Any:
     """The long table of all studies in a directory: study, world, agent, seed, episode, metric, value.
 
+    It warns of studies of which runs are missing.
+
     Args:
         directory: where `backcast reproduce` or `backcast sweep` put their results.
         pandas: give a pandas DataFrame (if pandas is installed) instead of a pyarrow Table.
     """
-    pieces = [table for result in stored(directory).results for table in result.long_tables()]
+    found = stored(directory).results
+    for result in found:
+        if result.gap:
+            warnings.warn(f"{result.name}: {result.gap}", stacklevel=2)
+    pieces = [table for result in found for table in result.long_tables()]
     table = pa.concat_tables(pieces) if pieces else SCHEMA.empty_table()
     if not pandas:
         return table

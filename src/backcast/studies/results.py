@@ -81,10 +81,8 @@ class Results:
 
     @property
     def gap(self) -> str:
-        """What is missing, in a sentence; nothing if it is complete."""
-        if self.complete:
-            return ""
-        return f"{self.name}: {self.missing_runs:,} of {self.runs:,} runs are missing"
+        """What is missing, in words; nothing if it is complete."""
+        return "" if self.complete else f"{self.missing_runs:,} of {self.runs:,} runs are missing"
 
     @property
     def worlds(self) -> list[str]:

@@ -84,7 +84,7 @@ def _look_at_studies(store: Store, index: Index, found: Verified) -> None:
             found.damaged.append(Damage(path, str(error)))
             continue
         gap = Results(store, study, index, wanted).gap
-        found.gaps += [gap] if gap else []
+        found.gaps += [f"{study.name}: {gap}"] if gap else []
         groups.update(cell.group for cell in study.runs())
     found.strays = index.strays(groups)
 
