@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backcast.cli.common import AsJson, Directory, a_path
+from backcast.cli.common import AsJson, Directory, a_path, tell
 from backcast.cli.running import tell_gaps
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ def claims(directory: Directory, as_json: AsJson = False) -> None:
 
     Example: backcast claims results
     """
-    print_claims(_read(directory), as_json)
+    if not print_claims(_read(directory), as_json):
+        tell(f"the studies in {directory} say nothing about the paper's claims; those of backcast reproduce do")
 
 
 def _read(directory: Path) -> "list[Results]":
@@ -31,8 +32,8 @@ def _read(directory: Path) -> "list[Results]":
     return comparable(found.results, directory)
 
 
-def print_claims(found: "list[Results]", as_json: bool) -> None:
-    """The verdicts that results allow."""
+def print_claims(found: "list[Results]", as_json: bool) -> int:
+    """Print the verdicts that results allow; how many there are."""
     from backcast.studies.claims import judge
 
     judged = sorted(((v, result) for result in found for v in judge(result)), key=lambda pair: pair[0].number)
@@ -40,6 +41,7 @@ def print_claims(found: "list[Results]", as_json: bool) -> None:
         print(json.dumps([{**verdict.as_dict(), "missing_runs": result.missing_runs} for verdict, result in judged]))
     elif judged:
         print(*(verdict for verdict, _ in judged), sep="\n")
+    return len(judged)
 
 
 def report(directory: Directory) -> None:

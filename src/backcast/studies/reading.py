@@ -140,16 +140,17 @@ class _Sketches:
         self.refused = ""
 
     def __call__(self, place: int, world: WorldSpec) -> About:
-        nothing = world.unmade._replace(name=f"{world.kind} {place}")
-        if place >= LOOKED_AT:
-            return nothing
-        if world.kind == "gymnasium" and world.imports is None:
-            refuse_unknown(str(world.id))
-        try:
-            return world.sketch
-        except TooManyError as error:
-            self.refused = self.refused or f"worlds.{place}: {error}"
-            return nothing
+        if place < LOOKED_AT:
+            if world.kind == "gymnasium":
+                if world.imports is None:
+                    refuse_unknown(str(world.id))
+                return world.unmade
+            try:
+                if world.is_quickly_made:
+                    return world.about
+            except TooManyError as error:
+                self.refused = self.refused or f"worlds.{place}: {error}"
+        return world.unmade._replace(name=f"{world.kind} {place}")
 
 
 def _unchecked(worlds: Sequence[WorldSpec]) -> Iterable[str]:
