@@ -1,6 +1,6 @@
 """Compile in another process, whose memory ends with it, as does a compilation that nobody waits for any more.
 
-An agent takes about 100 MB where it is compiled, and up to 10 MB where it is loaded from the cache of compiled kernels.
+An agent takes about 100 MB where it is compiled, and up to 20 MB where it is loaded from the cache of compiled kernels.
 Numba frees neither. So the lab only loads: what is not in the cache yet is first compiled by a child, which leaves it
 there.
 """
