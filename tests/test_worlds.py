@@ -264,7 +264,9 @@ def test_flattened_observations_can_be_trained_on():
 
 def test_a_study_in_a_box_says_what_train_can_do():
     study = {"name": "pole", "episodes": 3, "worlds": [{"kind": "gymnasium", "id": "CartPole-v1"}]}
-    with pytest.raises(bc.InputError, match=r"my\.toml: env: CartPoleEnv carries no table.*if they have features"):
+    with pytest.raises(
+        bc.InputError, match=r"my\.toml: worlds\.0: env: CartPoleEnv carries no table.*if they have features"
+    ):
         check_study({**study, "agents": [{"kind": "q"}]}, "my.toml")
 
 
