@@ -142,7 +142,7 @@ def test_units_of_before_can_still_be_read(tmp_path):
         record = json.loads(path.read_text())
         (unit,) = record.pop("units")
         assert unit.pop("diverged") == [0, 0]
-        path.write_text(json.dumps({**unit, **record}))
+        path.write_text(json.dumps({**unit, "finished": record["finished"], "machine": record["machine"]}))
     result = Results(store, study)
     assert result.diverged("maze", "q").tolist() == [0, 0]
     assert run_study(store, study, seeds=2).runs == 0
