@@ -24,7 +24,7 @@ from backcast.worlds.tables import refuse_unknown
 MOST_BYTES = 2**20  # of a study
 MANY = 100_000  # combinations of which it is said that they are laid out, which takes seconds
 EXPANDED = 5000  # combinations that a dry run looks at one by one
-LOOKED_AT = 200  # worlds that a dry run looks at
+LOOKED_AT = 50  # worlds that a dry run looks at
 
 
 @dataclass(frozen=True)
