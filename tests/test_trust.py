@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backcast.cli import main
 from backcast.studies import check_study, load
 from backcast.studies.engines.on_slurm import SlurmEngine
 from backcast.studies.runner import run_study
 from backcast.studies.sealing import seal
 from backcast.studies.store import Store
 from backcast.studies.units import world_of
+from commands import a_command_line  # noqa: F401  a fixture
 
 STUDY = {
     "name": "small",
@@ -28,22 +28,6 @@ STUDY = {
     "grid": {"alpha": [0.5, 0.9]},
 }
 READING = ("export", "report", "claims", "best", "verify")
-
-
-@pytest.fixture
-def cli(capsys, monkeypatch):
-    """Run a command in this process: its exit code, what it printed and what it complained of."""
-
-    monkeypatch.setattr("signal.signal", lambda *_: None)  # what ends these tests is not the command's business
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["backcast", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr()
-        return ended.value.code, told.out, told.err
-
-    return run
 
 
 @pytest.fixture

@@ -10,16 +10,13 @@ import os
 import random
 import resource
 import shutil
-import sys
 import time
 from collections import Counter
 
-import pytest
-
-from backcast.cli import main
 from backcast.studies import check_study
 from backcast.studies.runner import run_study
 from backcast.studies.store import Store
+from commands import a_command_line  # noqa: F401  a fixture
 
 CASES = int(os.environ.get("BACKCAST_CASES", "2000"))
 HOSTILE = [
@@ -96,22 +93,6 @@ WORDS += [
     "grid",
     "text",
 ]
-
-
-@pytest.fixture
-def cli(capsys, monkeypatch):
-    """Run a command in this process: its exit code, what it printed and what it complained of."""
-
-    monkeypatch.setattr("signal.signal", lambda *_: None)  # what ends these tests is not the command's business
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["backcast", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr()
-        return ended.value.code, told.out, told.err
-
-    return run
 
 
 def peak():

@@ -118,11 +118,9 @@ def _run(asked: "list[Asked]", options: RunOptions) -> None:
                 _report([study.name for study, _ in asked], options)
     except KeyboardInterrupt as interruption:
         code = 143 if isinstance(interruption, Terminated) else 130
-        stop(code, f"stopped; what is finished is kept in {options.out}, and the same command goes on from there")
+        stop(code, f"stopped; {_what_is_kept(options)}")
     except OSError as error:
-        stop(
-            1, f"{in_words(error)}; what is finished is kept in {options.out}, and the same command goes on from there"
-        )
+        stop(1, f"{in_words(error)}; {_what_is_kept(options)}")
     if failures:
         tell_failures(failures, options)
         raise typer.Exit(1)

@@ -87,7 +87,7 @@ def stored_study(given: dict[str, Any], about: Any, source: str) -> Study:
     """A study from plain data that came with results: nothing is imported for it, and no world is made.
 
     Args:
-        given: as written by `Study.model_dump_json`.
+        given: the study as `Store.add_study` wrote it.
         about: of each world, what was written when it was run; None if that was not written yet.
         source: for errors.
     """

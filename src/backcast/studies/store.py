@@ -155,12 +155,12 @@ class Store:
                 (self.directory / "failures" / f"{name}.json").unlink(missing_ok=True)
 
     def batches(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Every record, with the name of its files; one that older versions wrote is about a single unit."""
+        """Every record, with the name of its files."""
         for path in visible(self.directory / "units"):
             yield path.stem, self.record(path.stem)
 
     def record(self, key: str) -> dict[str, Any]:
-        """The record of a file."""
+        """The record of a file; one that older versions wrote is about a single unit."""
         path = self.directory / "units" / f"{key}.json"
         record = _read_json(path, MOST_RECORD)
         return record if "units" in record else {**record, "units": [record]}

@@ -56,7 +56,8 @@ def verify(directory: str | Path) -> Verified:
     """Look at every file of a directory of results; nothing is changed."""
     store = Store(directory)
     units, found, whole = store.directory / "units", Verified(), []
-    for path in visible(units):
+    records = visible(units)
+    for path in records:
         try:
             record = store.record(path.stem)
             found.runs += _check(store, path.stem, record)
@@ -66,7 +67,7 @@ def verify(directory: str | Path) -> Verified:
         whole.append((path.stem, record))
         found.files += 1
         found.unchecked += "table" not in record
-    recorded = {path.stem for path in visible(units)}
+    recorded = {path.stem for path in records}
     orphans = [path for path in sorted(units.glob("*.parquet")) if path.stem not in recorded]
     found.others = [*orphans, *store.foreign_files()]
     found.failures = len(visible(store.directory / "failures"))
