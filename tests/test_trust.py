@@ -3,8 +3,6 @@
 import json
 import os
 import pickle
-import re
-import resource
 import sys
 
 import pyarrow as pa
@@ -363,106 +361,6 @@ def test_results_of_version_0_1_are_read_and_verified(tmp_path, cli, results):
     assert (code, "its rows are not those of its record (column 'seed')" in told) == (1, True)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# bad studies, and large ones
-
-MAZE = 'episodes = 2\nseeds = 2\n[[worlds]]\nkind = "maze"\n[[agents]]\nkind = "q"\n'
-TABLE = 'episodes = 2\nseeds = 2\n[[agents]]\nkind = "q"\n[[worlds]]\nkind = "gymnasium"\n'
-WALK = 'episodes = 2\nseeds = 2\n[[agents]]\nkind = "td"\n[[worlds]]\nkind = "random-walk"\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (TABLE + 'id = "Nope-v9"', r"worlds\.0: env: 'Nope-v9' cannot be made \(.*doesn't exist"),
-        (TABLE + 'id = "FrozenLake-v0"', r"worlds\.0: env: 'FrozenLake-v0' cannot be made \(.*deprecated"),
-        (TABLE + 'id = "FrozenLake-v1"\nmax_steps = 0', r"worlds\.0\.max_steps: 0 given, .*greater than or equal to 1"),
-        (MAZE + "x = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
-        (MAZE + "x = " + "9" * 5000, "a number in it has more digits than any number needs"),
-        (MAZE.replace('"q"', '"' + "q" * 100_000 + '"'), r"agents\.0\.kind: \"q{70,}\.\.\. given"),
-        (MAZE + "\n".join(f"bad{i} = 1" for i in range(1000)), "and 995 lines more"),
-        ("x" * 2**20 + MAZE, "larger than 1,048,576 bytes"),
-        ('name = "' + "a" * 5000 + '"\n' + MAZE, "expected at most 100 characters"),
-        (MAZE.replace('"maze"', '"maze"\ntext = "S?G"'), r"worlds\.0: text: line 1, column 2 is '\?'"),
-        (MAZE.replace("episodes = 2", "episodes = 1" + "0" * 4000), "episodes: .* less than or equal to"),
-    ],
-)
-@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
-def test_a_bad_study_is_refused_in_few_words(tmp_path, cli, text, words, dry):
-    (tmp_path / "s.toml").write_text(text)
-    code, told, complaint = cli("sweep", tmp_path / "s.toml", "--out", tmp_path / "r", *dry)
-    assert (code, told, len(complaint) < 4000) == (2, "", True)
-    assert re.search(words, complaint), complaint
-    assert not (tmp_path / "r").exists()
-
-
-@pytest.mark.parametrize("path", ["/dev/zero", "/", "."])
-def test_what_is_no_file_is_no_study(tmp_path, cli, path):
-    code, _, complaint = cli("sweep", path, "--out", tmp_path / "r")
-    assert (code, complaint.count("\n")) == (2, 1)
-
-
-RATES = "".join(f"{name} = {[(i + 1) / 100 for i in range(100)]}\n" for name in ("alpha", "alpha_model", "alpha_plan"))
-
-
-@pytest.mark.parametrize(
-    ("text", "count", "words"),
-    [
-        (MAZE + "[search]\nsamples = 1000000000\nalpha = { low = 0.1, high = 1.0 }\n", 10**9, "combinations"),
-        (MAZE.replace('"q"', '"forward"') + "[grid]\n" + RATES + "epsilon = [0.1, 0.2]\n", 2 * 10**6, "combinations"),
-        (MAZE.replace("seeds = 2", "seeds = 1000000000"), 1, "runs"),
-        (MAZE.replace("episodes = 2", "episodes = 1000000000"), 1, "episodes"),
-        (WALK + "n = 10000000", 1, "states"),
-        (WALK + "n = 1000000", 1, "transitions"),
-    ],
-)
-def test_a_study_that_is_too_large_is_described_and_not_run(tmp_path, cli, text, count, words):
-    (tmp_path / "s.toml").write_text(text)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    code, told, complaint = cli("sweep", tmp_path / "s.toml", "--out", tmp_path / "r", "--dry-run", "--json")
-    plan = json.loads(told)
-    assert (code, plan["combinations"], plan["missing"], complaint) == (0, count, None, "")
-    assert f"BACKCAST_MOST_{words.upper()}=" in plan["refused"]
-    told = cli("sweep", tmp_path / "s.toml", "--out", tmp_path / "r", "--dry-run")[1]
-    assert f"running it would be refused: {plan['refused']}" in told
-    code, _, complaint = cli("sweep", tmp_path / "s.toml", "--out", tmp_path / "r")
-    assert (code, complaint) == (2, f"backcast: {plan['refused']}\n")
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
-
-
-def test_large_mazes_are_described_unmade(tmp_path, cli):
-    maze = '[[worlds]]\nkind = "maze"\ntext = "S{}G"\n'
-    (tmp_path / "s.toml").write_text(MAZE + maze.format("." * 20_000) + maze.format("." * 20_001))
-    code, told, _ = cli("sweep", tmp_path / "s.toml", "--out", tmp_path / "r", "--dry-run")
-    assert (code, "3 combinations" in told) == (0, True)
-    assert "not checked: worlds.1: the maze is large, and was not made" in told
-
-
-def test_more_seeds_than_are_allowed_are_refused_on_the_command_line_too(tmp_path, cli):
-    (tmp_path / "s.toml").write_text(MAZE)
-    for command in (["sweep", tmp_path / "s.toml"], ["reproduce", "frames"]):
-        code, _, complaint = cli(*command, "--seeds", 10**9, "--out", tmp_path / "r")
-        assert (code, "combinations × seeds" in complaint, "BACKCAST_MOST_RUNS" in complaint) == (2, True, True)
-
-
-def test_a_run_that_is_over_soon_is_stored_in_little(tmp_path):
-    given = {**STUDY, "episodes": 1_000_000, "updates": 100, "seeds": 1, "grid": {}}
-    store = Store(tmp_path / "r", create=True)
-    run_study(store, check_study({**given, "worlds": [{"kind": "maze", "text": "S.G"}]}, "test"))
-    (table,) = (tmp_path / "r" / "units").glob("*.parquet")
-    assert pq.read_metadata(table).num_rows == 1_000_000
-    assert table.stat().st_size < 30_000
-
-
-def test_a_place_that_cannot_be_written_is_refused_without_a_word_about_results(tmp_path, cli):
-    (tmp_path / "s.toml").write_text(MAZE)
-    (tmp_path / "file").write_text("")
-    for out in ("/proc/x", tmp_path / "file", tmp_path / "file" / "x", tmp_path / ("a" * 300), "/dev/null/x"):
-        code, _, complaint = cli("sweep", tmp_path / "s.toml", "--out", out)
-        assert (code, complaint.count("\n"), "kept" in complaint) == (2, 1, False), complaint
-        assert "cannot be used for results" in complaint
-
-
 def test_runs_of_no_study_are_not_left_out_silently(tmp_path, cli, results):
     (results / "studies" / "small.json").unlink()
     code, told, complaint = cli("export", results, "--to", tmp_path / "t.csv")
@@ -478,3 +376,12 @@ def test_loading_what_is_not_complete_warns(tmp_path):
     store.add_study(study, 5)
     with pytest.warns(UserWarning, match="small: 4 of 10 runs are missing"):
         load(store.directory)
+
+
+def test_a_run_that_is_over_soon_is_stored_in_little(tmp_path):
+    given = {**STUDY, "episodes": 1_000_000, "updates": 100, "seeds": 1, "grid": {}}
+    store = Store(tmp_path / "r", create=True)
+    run_study(store, check_study({**given, "worlds": [{"kind": "maze", "text": "S.G"}]}, "test"))
+    (table,) = (tmp_path / "r" / "units").glob("*.parquet")
+    assert pq.read_metadata(table).num_rows == 1_000_000
+    assert table.stat().st_size < 30_000
