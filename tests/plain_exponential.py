@@ -1,15 +1,15 @@
 """Exponential families and abstract models, dense: the losses of appendix C.3 and their gradients as they are printed.
 
-The reference for `backcast.linear.exponential` and `backcast.linear.abstract`. Losses and gradients are apart, so that
-the second can be checked against finite differences of the first.
+The reference for `backcast.models.linear.exponential` and `backcast.models.linear.abstract`. Losses and gradients are
+apart, so that the second can be checked against finite differences of the first.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from backcast.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
-from backcast.randomness import uniform
+from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
+from backcast.core.randomness import uniform
 
 
 class Case(NamedTuple):

@@ -11,8 +11,8 @@ The twins walk through the same episodes as `backcast.run`, with the same random
 
 import numpy as np
 
-from backcast.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
-from backcast.randomness import imagination, streams, uniform
+from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
+from backcast.core.randomness import imagination, streams, uniform
 
 
 class LeastMeanSquares:

@@ -6,10 +6,10 @@ random numbers in the same order, from streams of its own.
 
 import numpy as np
 
-from backcast.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN, EPSILON
-from backcast.options import option_chances, per_state
-from backcast.randomness import uniform
-from backcast.twin import softmax
+from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN, EPSILON
+from backcast.core.randomness import uniform
+from backcast.models.options import option_chances, per_state
+from backcast.twins.dense import softmax
 
 
 class PlainBackward:

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from backcast.randomness import uniform
+from backcast.core.randomness import uniform
 
 
 class PlainPlanning:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.kinds import KINDS, Setup
-from backcast.loop import begin, finish, observe
-from backcast.models.learned import learned
-from backcast.values import as_array
+from backcast.agents.kinds import KINDS, Setup
+from backcast.drivers.loop import begin, finish, observe
+from backcast.models.readable import learned
+from backcast.values.table import as_array
 
 E = np.e
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.kinds.reach import room_for
-from backcast.runs import setup_for
+from backcast.agents.room import room_for
+from backcast.drivers.run import setup_for
 from backcast.studies import check_study
 from backcast.studies.units import Failed, Finished, Unit, perform
 from backcast.worlds.envs import TableEnv

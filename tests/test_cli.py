@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import backcast as bc
-from backcast.kinds import KINDS
+from backcast.agents.kinds import KINDS
 
 
 def backcast(*arguments):
@@ -54,7 +54,7 @@ def test_bench_measures_every_kind_next_to_its_twin():
 
 
 def test_bench_refuses_a_directory_without_the_c_programs(tmp_path):
-    from backcast.bench import against_c
+    from backcast.cli.bench import against_c
 
     with pytest.raises(bc.InputError, match=r"anchors: no file .*dense_maze\.c"):
         list(against_c(tmp_path, 1))

@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.studies.engines import on_dask
 from backcast.studies.engines.local import LocalEngine
 from backcast.studies.engines.on_dask import DaskEngine

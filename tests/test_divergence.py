@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis.extra import numpy as hnp
 
 import backcast as bc
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.report import capacity, comparisons, figures, numbers, page
 from backcast.studies import check_study, export, resampling, results
 from backcast.studies.claims import CONTRADICTED, UNDECIDED, Part, Verdict, judge

@@ -43,8 +43,8 @@ def test_links_lead_somewhere(page):
 
 def test_every_kind_and_setting_is_described():
     """`backcast list` has a line and a reference for each kind, docs/agents.md a word on each kind and setting."""
-    from backcast.kinds import KINDS
-    from backcast.settings import CHECKS
+    from backcast.agents.kinds import KINDS
+    from backcast.agents.settings import CHECKS
 
     page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
     own = {name: kind for name, kind in KINDS.items() if (kind.build.__module__ or "").startswith("backcast.")}

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
-from backcast.kinds import Setup
-from backcast.linear.blocks import BLOCK, as_dense
-from backcast.linear.learned import LearnedLinear
-from backcast.loop import begin, observe
+from backcast.agents.kinds import Setup
+from backcast.drivers.loop import begin, observe
+from backcast.models.linear.blocks import BLOCK, as_dense
+from backcast.models.linear.readable import LearnedLinear
 from plain_exponential import GRADIENTS, LOSSES, PlainCorrection, PlainExponential
 from random_worlds import dense, random_mdp, random_policy, random_steps
 

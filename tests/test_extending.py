@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.kinds import KINDS
+from backcast.agents.kinds import KINDS
 from backcast.testing import AgentConformance, ModelConformance
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
@@ -30,8 +30,8 @@ class TestLikeliest(AgentConformance, ModelConformance):
 
 PUSH = """
 from typing import NamedTuple
-from backcast.compiling import part
-from backcast.kinds import register
+from backcast.core.compiling import part
+from backcast.agents.kinds import register
 from backcast.models import NoModel
 
 @part

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import backcast as bc
-from backcast.files import atomic_path, locked, read_regular, remove_remains
+from backcast.core.files import atomic_path, locked, read_regular, remove_remains
 
 
 def make_socket(path):

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from backcast.files import is_private, read_own
+from backcast.core.files import is_private, read_own
 
 CODE = """
 import numpy as np
-from backcast.compiling import cache_directory
-from backcast.randomness import pick
+from backcast.core.compiling import cache_directory
+from backcast.core.randomness import pick
 print(cache_directory())
 print(pick(np.array([0.5, 1.0]), 0, 2, 0.7), pick(np.array([1.0], dtype=np.float32), 0, 1, 0.2))
 print(sum(pick.stats.cache_hits.values()))

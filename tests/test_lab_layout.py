@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.lab.layout import EDGES, layout_of
 
 TAXI = next(name for name in ("Taxi-v4", "Taxi-v3") if name in gymnasium.registry)

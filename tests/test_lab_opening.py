@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from backcast.compiling import cache_directory
+from backcast.core.compiling import cache_directory
 from backcast.lab import elsewhere
 from backcast.lab.elsewhere import AbandonedError, with_kernels
 from backcast.lab.further import Further, _background

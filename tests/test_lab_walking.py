@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.lab import lockstep as lockstep_module
 from backcast.lab.config import EPISODES, TABLES, LabConfig, read_config, setting_descriptions, world_descriptions
 from backcast.lab.frames import encode, greedy_masks

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
-from backcast.interaction import ALPHA, ALPHA_MODEL
-from backcast.kinds import Setup
-from backcast.loop import begin, finish, observe
+from backcast.agents.kinds import Setup
+from backcast.core.interaction import ALPHA, ALPHA_MODEL
+from backcast.drivers.loop import begin, finish, observe
 from backcast.testing import AgentConformance
-from backcast.values import as_array
+from backcast.values.table import as_array
 from plain_learners import PlainExpectedTraces, PlainMonteCarlo, PlainTraces
 from random_worlds import dense, random_mdp, random_policy
 

@@ -4,8 +4,8 @@ import gymnasium
 import pytest
 
 import backcast as bc
-from backcast.errors import LINE, LINES, InputError
-from backcast.limits import LIMITS, limit, refuse_many
+from backcast.core.errors import LINE, LINES, InputError
+from backcast.core.limits import LIMITS, limit, refuse_many
 
 HUGE = 10**5000  # of more digits than Python writes
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import backcast as bc
-from backcast.kinds import Setup
-from backcast.linear.blocks import BLOCK, Blocks, as_dense, empty_blocks, with_blocks
-from backcast.linear.regression import estimates, regression
-from backcast.linear.values import features_of
-from backcast.loop import run_episodes
-from backcast.randomness import streams
-from backcast.runs import empty_record
+from backcast.agents.kinds import Setup
+from backcast.core.randomness import streams
+from backcast.drivers.loop import run_episodes
+from backcast.drivers.run import empty_record
+from backcast.models.linear.blocks import BLOCK, Blocks, as_dense, empty_blocks, with_blocks
+from backcast.models.linear.regression import estimates, regression
+from backcast.values.linear import features_of
 from plain_linear import twin_of
 from random_worlds import leveled, random_mdp, random_policy
 
@@ -474,7 +474,7 @@ def assert_within_room(agent, world, episodes, seed):
         rooms.append((pool.head, room))
         return pool
 
-    with mock.patch("backcast.linear.regression.empty_blocks", spacious):
+    with mock.patch("backcast.models.linear.regression.empty_blocks", spacious):
         parts = agent.build(Setup(world.n_states, world.n_actions, world.discount, world, seed))
     assert len(rooms) == len(pools(parts.model))
     record, stop = empty_record(episodes, world), np.zeros(1, dtype=np.uint8)

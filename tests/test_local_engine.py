@@ -161,7 +161,7 @@ def test_compiling_does_not_count(tmp_path, monkeypatch):
 
 
 def test_an_agent_of_ones_own_is_run_where_it_is_known(tmp_path, monkeypatch):
-    from backcast.kinds import KINDS
+    from backcast.agents.kinds import KINDS
 
     def build(setup, agent):
         return KINDS["q"].build(setup, agent)

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
+from backcast.agents.kinds import Setup
+from backcast.drivers.loop import begin, observe
 from backcast.exact.time_extended import ending_model
-from backcast.kinds import Setup
-from backcast.loop import begin, observe
-from backcast.models.learned import learned
-from backcast.values import as_array
+from backcast.models.readable import learned
+from backcast.values.table import as_array
 from plain_models import PlainBackward, PlainLambda
 from random_worlds import random_mdp, random_policy, random_steps
 from test_algorithms_by_hand import walk
@@ -213,7 +213,7 @@ def test_top_and_depth_by_hand():
     steps = [(0, 0, 0.0, 1, False, True), (3, 0, 0.0, 2, False, True), (2, 0, 0.0, 1, False, False)]
     steps += [(2, 0, 0.0, 1, False, True), (1, 0, 8.0, 5, True, True)]
     rates = (1.0, 1.0, 1.0, 0.0)
-    from backcast.interaction import Step
+    from backcast.core.interaction import Step
 
     for options, expected, updates in (
         ({}, [4 / 3, 8, 8 / 3, 0], 2),

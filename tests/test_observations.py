@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.linear.learned import LearnedLinear
-from backcast.observations import Observations
+from backcast.models.linear.readable import LearnedLinear
+from backcast.values.observations import Observations
 
 BOX = gymnasium.spaces.Box(0.0, 1.0, (1,))
 TILES = bc.features.tiles(tilings=2, bins=4)

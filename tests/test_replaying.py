@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import backcast as bc
-from backcast.interaction import Step
-from backcast.kinds import KINDS, Setup
-from backcast.loop import begin, finish, observe
+from backcast.agents.kinds import KINDS, Setup
+from backcast.core.interaction import Step
+from backcast.core.randomness import imagination
+from backcast.drivers.loop import begin, finish, observe
 from backcast.planners.dyna import draw_pair, enlist, no_pairs
 from backcast.planners.replay import empty_memory, empty_prioritized_memory, write_priority
-from backcast.randomness import imagination
 from backcast.testing import AgentConformance, ModelConformance
-from backcast.values import as_array, zeros
+from backcast.values.table import as_array, zeros
 from plain_replaying import PlainDyna, PlainDynaPlus, PlainPrioritizedReplay, PlainReplay
 from random_worlds import random_mdp, random_policy
 from test_algorithms_by_hand import walk

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.randomness import streams, uniform
+from backcast.core.randomness import streams, uniform
 
 MAZE = bc.worlds.maze()
 
@@ -321,7 +321,7 @@ def test_ctrl_c_stops_a_compiled_run_within_a_second(tmp_path):
 def test_kernels_are_found_by_the_next_process(tmp_path):
     code = textwrap.dedent("""
         import backcast as bc
-        from backcast.loop import run_episodes
+        from backcast.drivers.loop import run_episodes
         bc.run(bc.worlds.maze(), bc.agent("backward"), 2, 1)
         print(sum(run_episodes.stats.cache_hits.values()), sum(run_episodes.stats.cache_misses.values()))
     """)

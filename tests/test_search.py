@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
-from backcast.kinds import KINDS
+from backcast.agents.kinds import KINDS
 from backcast.studies import check_study, read_study
 from backcast.studies.search import DIGITS, NO_MODEL_RATE, Range, Space, edge, takes
 

@@ -12,7 +12,7 @@ import pytest
 
 import backcast as bc
 from backcast.cli.running import read_shard
-from backcast.files import locked
+from backcast.core.files import locked
 from backcast.report.page import write_report
 from backcast.studies import export, results
 from backcast.studies.engines.local import LocalEngine
@@ -166,7 +166,7 @@ def test_what_another_machine_half_wrote_is_removed_after_an_hour(tmp_path):
 WRITING = """
 import sys, time
 from pathlib import Path
-from backcast.files import atomic_path
+from backcast.core.files import atomic_path
 with atomic_path(Path(sys.argv[1])) as part:
     part.write_text("half")
     print(part, flush=True)
@@ -223,7 +223,7 @@ def test_a_lock_is_held_alone_or_shared(tmp_path):
     waited = []
     with locked(tmp_path / "a", lambda: waited.append(1), shared=True), locked(tmp_path / "a", waited.clear, True):
         assert waited == []
-    held = "import sys, time\nfrom pathlib import Path\nfrom backcast.files import locked\n"
+    held = "import sys, time\nfrom pathlib import Path\nfrom backcast.core.files import locked\n"
     held += "with locked(Path(sys.argv[1]), lambda: None):\n    print('held', flush=True)\n    time.sleep(1)"
     with subprocess.Popen([sys.executable, "-c", held, str(tmp_path / "a")], stdout=subprocess.PIPE) as other:
         other.stdout.readline()

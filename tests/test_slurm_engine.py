@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 import backcast as bc
-from backcast.kinds import KINDS
+from backcast.agents.kinds import KINDS
 from backcast.studies.batches import Batches
 from backcast.studies.engines import on_slurm, queues
 from backcast.studies.engines.local import LocalEngine

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.studies import resampling, statistics
 from backcast.studies.statistics import (
     Interval,

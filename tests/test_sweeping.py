@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 import backcast as bc
 from backcast import exact
-from backcast.interaction import Step
-from backcast.kinds import Setup
-from backcast.loop import finish, observe
+from backcast.agents.kinds import Setup
+from backcast.core.interaction import Step
+from backcast.drivers.loop import finish, observe
+from backcast.drivers.run import one_run
+from backcast.drivers.train import Stepwise
 from backcast.planners.queue import dequeue, empty_queue, enqueue, promote, settle, withdraw
 from backcast.planners.small_backups import take_in
 from backcast.planners.sweeping import NEAR
-from backcast.runs import one_run
 from backcast.testing import AgentConformance
-from backcast.training import Stepwise
-from backcast.values import as_array
+from backcast.values.table import as_array
 from plain_sweeping import TWINS
 from random_worlds import random_mdp, random_policy, random_steps
 

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
-from backcast.kinds import Setup
-from backcast.loop import begin, observe
-from backcast.models.learned import learned
-from backcast.twin import DenseTwin
-from backcast.values import as_array
+from backcast.agents.kinds import Setup
+from backcast.drivers.loop import begin, observe
+from backcast.models.readable import learned
+from backcast.twins.dense import DenseTwin
+from backcast.values.table import as_array
 from random_worlds import random_mdp, random_policy, random_steps
 
 PREDICTION = [
@@ -40,7 +40,7 @@ def feed(world, agent, steps, seed, episodes=40):
 
 
 def assert_equal_models(parts, twin, world):
-    from backcast.twin import softmax
+    from backcast.twins.dense import softmax
 
     model = learned(parts.model, world.n_states, world.n_actions)
     if twin.agent.kind == "backward":

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.kinds import Setup
-from backcast.loop import begin, observe
-from backcast.values import as_array
+from backcast.agents.kinds import Setup
+from backcast.drivers.loop import begin, observe
+from backcast.values.table import as_array
 from random_worlds import dense, random_mdp, random_policy, random_steps
 
 TINY = 1e-8  # a planning step so small that values stay where they are

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from backcast.kinds import KINDS
+from backcast.agents.kinds import KINDS
 from backcast.lab.memory import MOST
 from browser import lab_process
 from lab_client import (

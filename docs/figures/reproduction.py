@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from backcast.files import atomic_path
+from backcast.core.files import atomic_path
 from backcast.report.figures import PLOTS
 from backcast.studies import results
 

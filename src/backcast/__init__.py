@@ -21,13 +21,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "backcast.agents",
     "FiniteMDP": "backcast.mdp",
-    "InputError": "backcast.errors",
-    "Option": "backcast.options",
-    "Runs": "backcast.runs",
+    "InputError": "backcast.core.errors",
+    "Option": "backcast.models.options",
+    "Runs": "backcast.drivers.run",
     "agent": "backcast.agents",
     "load": "backcast.studies",
-    "run": "backcast.runs",
-    "train": "backcast.training",
+    "run": "backcast.drivers.run",
+    "train": "backcast.drivers.train",
 }
 _MODULES = ("exact", "features", "testing", "worlds")
 
@@ -51,12 +51,12 @@ __all__ = [
 if TYPE_CHECKING:
     from backcast import exact, features, testing, worlds
     from backcast.agents import Agent, agent
-    from backcast.errors import InputError
+    from backcast.core.errors import InputError
+    from backcast.drivers.run import Runs, run
+    from backcast.drivers.train import train
     from backcast.mdp import FiniteMDP
-    from backcast.options import Option
-    from backcast.runs import Runs, run
+    from backcast.models.options import Option
     from backcast.studies import load
-    from backcast.training import train
 
 
 def __getattr__(name: str) -> Any:
@@ -78,6 +78,6 @@ def _is_command() -> bool:
 
 
 if not _is_command():  # so that gymnasium.make("backcast/Maze-v0") works after `import backcast`
-    from backcast.registration import register
+    from backcast.worlds.registration import register
 
     register()

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.archive import Archive, opened_archive, physical_memory
-from backcast.arrays import (
+from backcast.core.archive import Archive, opened_archive, physical_memory
+from backcast.core.arrays import (
     SUM_TOLERANCE,
     Indices,
     Mask,
@@ -28,9 +28,9 @@ from backcast.arrays import (
     frozen,
     refuse_non_finite,
 )
-from backcast.errors import InputError, in_a_line
-from backcast.files import atomic_path
-from backcast.graph import reachable
+from backcast.core.errors import InputError, in_a_line
+from backcast.core.files import atomic_path
+from backcast.core.graph import reachable
 
 _FORMAT = 1
 _PARTS = {

@@ -3,7 +3,7 @@
     from backcast.testing import AgentConformance, ModelConformance
 
     class TestMine(AgentConformance, ModelConformance):
-        kind = "mine"                 # registered with backcast.kinds.register
+        kind = "mine"                 # registered with backcast.agents.kinds.register
         options = {"alpha": 0.5}      # what backcast.agent takes besides
 
 Backcast's own kinds pass it (`tests/test_conformance.py`).
@@ -15,14 +15,13 @@ import numpy as np
 
 from backcast import exact
 from backcast.agents import Agent, agent
-from backcast.arrays import Vector
-from backcast.interaction import Step
-from backcast.kinds import KINDS, Setup
-from backcast.loop import Parts
-from backcast.models.learned import LearnedBackward, learned
-from backcast.runs import run
-from backcast.training import train
-from backcast.values import as_array
+from backcast.agents.kinds import KINDS, Parts, Setup
+from backcast.core.arrays import Vector
+from backcast.core.interaction import Step
+from backcast.drivers.run import run
+from backcast.drivers.train import train
+from backcast.models.readable import LearnedBackward, learned
+from backcast.values.table import as_array
 from backcast.worlds import World, chain, maze
 from backcast.worlds.envs import TableEnv
 
@@ -161,7 +160,7 @@ class ExpectedPlanningConformance(_Suite):
 
 def run_parts(world: World, chosen: Agent) -> Parts:
     """The parts of an agent after a run of one seed (as many episodes as a list of step sizes has, else 30)."""
-    from backcast.runs import one_run
+    from backcast.drivers.run import one_run
 
     episodes = 30 if np.isscalar(chosen.alpha) else len(chosen.alpha)  # type: ignore[arg-type]
     return one_run(world, chosen, 0, chosen.rates(episodes), world.max_steps or 200)[1]

@@ -12,7 +12,7 @@ from backcast.cli.common import Terminated, end, in_words, stop
 from backcast.cli.results import best, claims, export, report, verify
 from backcast.cli.studies import reproduce, sweep
 from backcast.cli.tools import bench, doctor, lab, list_
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 
 UsageError: Any = typer.BadParameter.__base__  # its module moved between versions of typer
 

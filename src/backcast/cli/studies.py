@@ -21,8 +21,8 @@ from backcast.cli.running import (
     to_continue,
     with_run_options,
 )
-from backcast.errors import InputError
-from backcast.limits import refuse_many
+from backcast.core.errors import InputError
+from backcast.core.limits import refuse_many
 
 if TYPE_CHECKING:
     from backcast.studies.store import Asked

@@ -18,7 +18,7 @@ def list_() -> None:
     Example: backcast list
     """
     from backcast import exact, worlds
-    from backcast.kinds import KINDS
+    from backcast.agents.kinds import KINDS
     from backcast.studies import STUDIES, named_study
 
     print(f"Backcast {__version__}\n\nWorlds (backcast.worlds):")
@@ -62,7 +62,7 @@ def bench(
 
     Example: backcast bench --anchors ../shared/anchors --json > bench.json
     """
-    from backcast.bench import bench as measurements
+    from backcast.cli.bench import bench as measurements
 
     rows: list[dict[str, Any]] = []
     for row in measurements(anchors, quick, only):
@@ -122,7 +122,7 @@ def doctor() -> None:
 
     Example: backcast doctor
     """
-    from backcast.doctor import examine
+    from backcast.cli.doctor import examine
 
     if not examine():
         raise typer.Exit(1)

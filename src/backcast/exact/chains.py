@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.arrays import SUM_TOLERANCE, Matrix, Vector, as_floats, as_whole, ratio, refuse_non_finite
-from backcast.errors import InputError
+from backcast.core.arrays import SUM_TOLERANCE, Matrix, Vector, as_floats, as_whole, ratio, refuse_non_finite
+from backcast.core.errors import InputError
 from backcast.mdp import FiniteMDP
 
 Policy = ArrayLike | None

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.arrays import Matrix, Vector, as_floats, dense, refuse_non_finite
-from backcast.errors import InputError
+from backcast.core.arrays import Matrix, Vector, as_floats, dense, refuse_non_finite
+from backcast.core.errors import InputError
 from backcast.exact.chains import Policy, scale
 from backcast.exact.reversal import undefine
 from backcast.exact.time_extended import TimeExtended, n_step
-from backcast.features.maps import FeatureMap
 from backcast.mdp import FiniteMDP
 
 
@@ -58,10 +57,8 @@ def backward_correction(mdp: FiniteMDP, policy: Policy, features: Any, weights: 
 
 def feature_matrix(field: str, given: Any, n_states: int) -> Matrix:
     """A feature matrix (S, d), a float64 array or csr_array; refused when it has not a row per state."""
-    if isinstance(given, FeatureMap):
-        if given.bound is None:
-            raise InputError(f"{field}: {given.name} belongs to no world yet; bind it, as in {given.kind}(world)")
-        given = given.sparse
+    if hasattr(given, "feature_matrix"):  # a map of `backcast.features`
+        given = given.feature_matrix(field)
     X: Matrix = sparse.csr_array(given, dtype=np.float64) if sparse.issparse(given) else as_floats(field, given)
     if X.ndim != 2 or X.shape[0] != n_states:
         raise InputError(f"{field}: shape {X.shape} given, expected ({n_states}, d), a row per state")

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
 
-from backcast.arrays import Indices, Vector
+from backcast.core.arrays import Indices, Vector
 
 _BLOCK = 64
 
@@ -117,7 +117,7 @@ class Plan:
 
 def plan(Q: sparse.csr_array) -> Plan:
     """The elimination of a sparse Q (n, n) in minimum-degree order, before it is done."""
-    from backcast.exact.thin import analyse
+    from backcast.exact.sparse_elimination import analyse
 
     n = Q.shape[0]
     place = _minimum_degree(Q)
@@ -147,7 +147,7 @@ class Factors:
     """
 
     def __init__(self, plan: Plan, leak: Vector) -> None:
-        from backcast.exact.thin import eliminate
+        from backcast.exact.sparse_elimination import eliminate
 
         n = len(leak)
         self._order = np.argsort(plan.place)
@@ -172,7 +172,7 @@ class Factors:
         return self._substitute(self._upper, self._lower, self._exits, np.ones(len(b)), b)
 
     def _substitute(self, scattered: Vector, gathered: Vector, before: Vector, after: Vector, b: Vector) -> Vector:
-        from backcast.exact.thin import substitute
+        from backcast.exact.sparse_elimination import substitute
 
         x, ordered = np.empty(len(b)), b[self._order]
         with np.errstate(all="ignore"):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from backcast.arrays import Indices, Vector, as_floats, dense
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Vector, as_floats, dense
+from backcast.core.errors import InputError
 from backcast.exact.chains import OneStep, Policy
 from backcast.exact.corrections import tabular_correction
 from backcast.exact.reversal import backward, by_bayes

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from scipy.sparse.linalg import aslinearoperator
 
-from backcast.arrays import Indices, Matrix, Vector, dense
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Matrix, Vector, dense
+from backcast.core.errors import InputError
 from backcast.exact.chains import OneStep, Policy, scale, transition_reward
 from backcast.exact.corrections import as_vector, feature_matrix
 from backcast.exact.reversal import by_bayes

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Matrix, Vector
+from backcast.core.arrays import Indices, Matrix, Vector
 from backcast.exact.chains import Policy, as_chain, as_policy, distribution, in_given_form, mix, restarting, scale
 from backcast.exact.stationary import Visits, visits, visits_of_chain
 from backcast.mdp import FiniteMDP

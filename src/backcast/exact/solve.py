@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
 
-from backcast.arrays import Matrix, Vector, dense
-from backcast.errors import InputError
+from backcast.core.arrays import Matrix, Vector, dense
+from backcast.core.errors import InputError
 from backcast.exact import elimination
 
 _SMALL = 1_000

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Mask, Matrix, Vector, dense
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Mask, Matrix, Vector, dense
+from backcast.core.errors import InputError
+from backcast.core.graph import reachable, recurrent_classes
 from backcast.exact.chains import Policy, as_policy, mix, restarting, scale
 from backcast.exact.solve import Leaky, better_dense, bounded_sum, certified_krylov, inverse_norm
-from backcast.graph import reachable, recurrent_classes
 from backcast.mdp import FiniteMDP
 
 _TOLERANCE = 1e-13

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from backcast.arrays import Indices, Matrix, Vector, as_floats, as_whole, ratio, refuse_non_finite
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Matrix, Vector, as_floats, as_whole, ratio, refuse_non_finite
+from backcast.core.errors import InputError
 from backcast.exact import ways
 from backcast.exact.chains import OneStep, Policy, scale
 from backcast.exact.reversal import undefine

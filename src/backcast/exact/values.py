@@ -6,11 +6,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Mask, Matrix, Vector, as_whole
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Mask, Matrix, Vector, as_whole
+from backcast.core.errors import InputError
+from backcast.core.graph import breadth_first, reachable, recurrent_classes
 from backcast.exact.chains import Policy, as_policy, mix
 from backcast.exact.solve import Leaky
-from backcast.graph import breadth_first, reachable, recurrent_classes
 from backcast.mdp import FiniteMDP
 
 Method = Literal["auto", "policy-iteration", "value-iteration"]
@@ -184,7 +184,7 @@ def _judge(mdp: FiniteMDP, actions: Indices, iterative: bool = False) -> Any:
 
 def _value_iteration(mdp: FiniteMDP, tolerance: float, max_iterations: int) -> tuple[Vector, int]:
     """Gauss–Seidel sweeps in breadth-first order from where episodes end or rewards fall, and back again."""
-    from backcast.exact.sweeps import sweep
+    from backcast.exact.value_iteration import sweep
 
     v = np.zeros(mdp.n_states)
     if mdp.discount == 1:  # monotone only from below: begin with a policy that reaches an end

@@ -20,8 +20,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from backcast.arrays import Indices, Matrix, Vector, dense
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Matrix, Vector, dense
+from backcast.core.errors import InputError
 from backcast.exact.chains import OneStep, scale
 from backcast.exact.reversal import by_bayes
 from backcast.exact.solve import Leaky

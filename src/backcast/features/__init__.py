@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from backcast.arrays import as_floats, as_whole, refuse_non_finite
-from backcast.errors import InputError, nearest
+from backcast.core.arrays import as_floats, as_whole, refuse_non_finite
+from backcast.core.errors import InputError, nearest
 from backcast.features.maps import Content, FeatureMap
 
 __all__ = [

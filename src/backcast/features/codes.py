@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Matrix, Vector
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Matrix, Vector
+from backcast.core.errors import InputError
 from backcast.features.places import Scale
 
 MOST_FEATURES = 1_000_000

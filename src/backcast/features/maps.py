@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Matrix, Vector, as_floats, as_whole, frozen, refuse_non_finite
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Matrix, Vector, as_floats, as_whole, frozen, refuse_non_finite
+from backcast.core.errors import InputError
 from backcast.features.codes import CODES, TABLES, Code, csr, refuse_too_many
 from backcast.features.places import Place, read_place
 
@@ -94,6 +94,12 @@ class FeatureMap:
     def recipe(self) -> "FeatureMap":
         """The map without the place: plain data, with `dataclasses.asdict`."""
         return replace(self, bound=None)
+
+    def feature_matrix(self, field: str) -> Matrix:
+        """The features of all states, csr (S, d); refused, under the name of this field, while there is no place."""
+        if self.bound is None:
+            raise InputError(f"{field}: {self.name} belongs to no world yet; bind it, as in {self.kind}(world)")
+        return self.sparse
 
     @property
     def name(self) -> str:

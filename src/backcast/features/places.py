@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from backcast.arrays import Vector, as_whole
-from backcast.errors import InputError
+from backcast.core.arrays import Vector, as_whole
+from backcast.core.errors import InputError
 from backcast.mdp import FiniteMDP
 
 _NO_BOUND = 1e30  # Gymnasium writes "unbounded" as inf or as the largest float32

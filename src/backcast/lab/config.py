@@ -12,8 +12,8 @@ from annotated_types import Ge, Gt, Le
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from backcast.agents import Agent, agent
-from backcast.errors import InputError
-from backcast.kinds import KINDS
+from backcast.agents.kinds import KINDS
+from backcast.core.errors import InputError
 from backcast.studies.worldspec import WORLD_KINDS, Strict, WorldSpec, one_of
 
 SIDE, STATES, EDGES, EPISODES, STEPS = 50, 1_000, 50_000, 5_000, 1_000_000

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
-from backcast.models.both import BothModels
+from backcast.core.arrays import Indices, Vector
 from backcast.models.forward import ExtendedForward, ForwardModel
 from backcast.models.lambda_td import LambdaModel
 from backcast.models.rows import predict
+from backcast.models.side_by_side import BothModels
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.replay import Memory, PrioritizedMemory, held
 

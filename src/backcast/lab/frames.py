@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from backcast.arrays import Vector
+from backcast.core.arrays import Vector
 from backcast.lab.lockstep import Lockstep
 from backcast.lab.walker import Walker
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backcast.agents import Agent
-from backcast.arrays import Vector
+from backcast.core.arrays import Vector
+from backcast.drivers.run import one_run
 from backcast.lab.elsewhere import AbandonedError, with_kernels
 from backcast.lab.scene import Scene
-from backcast.runs import one_run
 from backcast.studies.statistics import band
 
 SEEDS = 100

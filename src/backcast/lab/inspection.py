@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from backcast import exact
-from backcast.arrays import Indices, Vector
-from backcast.errors import InputError
-from backcast.interaction import EPSILON
+from backcast.core.arrays import Indices, Vector
+from backcast.core.errors import InputError
+from backcast.core.interaction import EPSILON
 from backcast.lab.credit import looks_ahead, successors
 from backcast.lab.lockstep import Lockstep
 from backcast.lab.walker import Walker
-from backcast.models.both import BothModels
-from backcast.models.learned import LearnedBackward, learned
+from backcast.models.readable import LearnedBackward, learned
 from backcast.models.rows import predict
+from backcast.models.side_by_side import BothModels
 from backcast.models.truth import extended_rows
 from backcast.models.two_way import TwoWayModel
 from backcast.worlds.world import World

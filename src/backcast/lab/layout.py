@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Mask
+from backcast.core.arrays import Mask
 from backcast.worlds.television import Television
 from backcast.worlds.world import World
 

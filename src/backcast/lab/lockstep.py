@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.lab.credit import Credit
 from backcast.lab.scene import Scene
 from backcast.lab.walker import Position, Walker

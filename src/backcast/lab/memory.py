@@ -4,7 +4,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 
 MOST = 1_500  # megabytes; while the lab has more, no scene is opened
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None  # of glibc

@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from backcast import __version__
 from backcast.agents import agent
-from backcast.errors import InputError
-from backcast.kinds import KINDS
+from backcast.agents.kinds import KINDS
+from backcast.core.errors import InputError
 from backcast.lab.config import EPISODES, SEED, SIDE, STATES, setting_descriptions, world_descriptions
 from backcast.lab.presets import PRESETS
 from backcast.report.style import NAMES, SYMBOLS, colour

@@ -7,14 +7,14 @@ import numpy as np
 
 from backcast import exact
 from backcast.agents import Agent
-from backcast.arrays import Mask, Vector
-from backcast.errors import InputError
+from backcast.agents.kinds import Parts
+from backcast.core.arrays import Mask, Vector
+from backcast.core.errors import InputError
+from backcast.drivers.run import check_limit, setup_for
 from backcast.lab.config import CONNECTIONS, CORRECTIONS, LabConfig
 from backcast.lab.layout import layout_of
 from backcast.lab.snippets import as_python, as_toml
-from backcast.loop import Parts
 from backcast.report.style import colour
-from backcast.runs import check_limit, setup_for
 from backcast.studies.metrics import METRIC_NAMES, better
 from backcast.worlds.world import World
 

@@ -15,7 +15,7 @@ import webbrowser
 from collections.abc import Callable, Collection
 from typing import Any
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 
 try:
     import uvicorn

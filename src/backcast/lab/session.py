@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.lab.elsewhere import AbandonedError
 from backcast.lab.frames import encode
 from backcast.lab.further import Further

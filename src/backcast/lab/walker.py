@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backcast.agents import Agent
-from backcast.arrays import Vector
-from backcast.interaction import ALPHA_PLAN, EPSILON, Step
+from backcast.agents.kinds import Parts
+from backcast.core.arrays import Vector
+from backcast.core.interaction import ALPHA_PLAN, EPSILON, Step
+from backcast.core.randomness import Stream, streams, uniform
+from backcast.drivers.loop import PLANNING, Place, exploded, finish, learn_from, plan_after, plan_first, walk
 from backcast.lab.credit import Change, Credit, How, counted, credit_of
 from backcast.lab.scene import Era, Scene
-from backcast.loop import PLANNING, Parts, Place, exploded, finish, learn_from, plan_after, plan_first, walk
 from backcast.models import Rows
 from backcast.planners import BackwardPlanner, BothPlanners, ForwardPlanner, NoPlanner
 from backcast.planners.witness import way, witnessed
-from backcast.policies import act
-from backcast.randomness import Stream, streams, uniform
-from backcast.values import as_array
+from backcast.values.policies import act
+from backcast.values.table import as_array
 
 TRAIL = 200  # states of an episode that are shown
 

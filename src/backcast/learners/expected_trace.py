@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import ALPHA, ALPHA_MODEL, Step
-from backcast.learners.td import td_error
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import ALPHA, ALPHA_MODEL, Step
 from backcast.learners.traces import Traces, credit, no_traces, visit
-from backcast.values import Values
+from backcast.values.table import Values
+from backcast.values.targets import td_error
 
 
 @part

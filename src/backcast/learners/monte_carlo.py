@@ -8,11 +8,11 @@ that acts: in control that is the ε-greedy one, not the greedy one that Q-learn
 
 from typing import NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import part
-from backcast.interaction import ALPHA, Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import part
+from backcast.core.interaction import ALPHA, Step
 from backcast.models.past import Past, empty_past
-from backcast.values import Values
+from backcast.values.table import Values
 
 LONGEST = 100_000  # visits that are remembered at most: 3 MB for each agent at work
 

@@ -2,9 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import ALPHA, Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import part
+from backcast.core.interaction import ALPHA, Step
+from backcast.values.targets import td_target
 
 
 @part
@@ -19,15 +20,3 @@ class TD(NamedTuple):
             return 0
         values.move(step.s * values.n_actions + step.a, td_target(values, step, discount), rates[ALPHA])
         return 1
-
-
-@kernel
-def td_target(values: Any, step: Step, discount: float) -> float:
-    """The target r + γ max_a' q(s', a'), with γ = 0 where s' ends the episode (equation 1)."""
-    return step.r if step.ends else step.r + discount * values.best(step.s2)
-
-
-@kernel
-def td_error(values: Any, step: Step, discount: float) -> float:
-    """δ = r + γ max_a' q(s', a') − q(s, a)."""
-    return td_target(values, step, discount) - values.get(step.s, step.a)

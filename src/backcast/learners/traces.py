@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import ALPHA, Step
-from backcast.learners.td import td_error
-from backcast.policies import greedy_chance
-from backcast.values import Values
+from backcast.core.arrays import Indices, Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import ALPHA, Step
+from backcast.values.policies import greedy_chance
+from backcast.values.table import Values
+from backcast.values.targets import td_error
 
 # A smaller trace is dropped. It would move a value by less than this part of a TD error, which no reported digit shows,
 # and to keep it would cost as much as to keep a large one.

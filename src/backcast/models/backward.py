@@ -7,12 +7,12 @@ is made of `base` (what all entries share) and of what is kept beside the entry.
 
 from typing import Any, NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import part
-from backcast.interaction import ALPHA_MODEL, Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import part
+from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.models.counts import CountRows, draw_restart
 from backcast.models.past import importance
-from backcast.values import Values
+from backcast.values.table import Values
 
 
 @part

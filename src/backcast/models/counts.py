@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
-from backcast.compiling import kernel, part
+from backcast.core.arrays import Indices, Vector
+from backcast.core.compiling import kernel, part
 from backcast.models.rows import find, places_for
 
 

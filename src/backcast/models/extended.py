@@ -7,14 +7,14 @@ discounted as seen from s̃. These are the three quantities of `backcast.exact.T
 
 from typing import Any, NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import ALPHA_MODEL, Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import ALPHA_MODEL, Step
+from backcast.core.randomness import uniform
 from backcast.models.counts import CountRows, draw_restart
 from backcast.models.past import Past, Stop, importance, look_back
 from backcast.models.rows import connect
-from backcast.randomness import uniform
-from backcast.values import Values
+from backcast.values.table import Values
 
 _NEGLIGIBLE = 1e-12  # what so unlikely a way counts is lost in rounding, and its inverse is no number to plan with
 

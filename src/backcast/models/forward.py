@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import ALPHA_MODEL, Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.models.extended import ExtendedModel
-from backcast.values import Values
+from backcast.values.table import Values
 
 
 @part

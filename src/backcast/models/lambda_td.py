@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Mask, Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import ALPHA_MODEL, Step
-from backcast.values import Values
+from backcast.core.arrays import Indices, Mask, Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import ALPHA_MODEL, Step
+from backcast.values.table import Values
 
 
 @part

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Mask, Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import EPSILON, Step
-from backcast.policies import chance, greedy_chance
-from backcast.randomness import Stream, pick, uniform
-from backcast.values import Values
+from backcast.core.arrays import Indices, Mask, Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import EPSILON, Step
+from backcast.core.randomness import Stream, pick, uniform
+from backcast.values.policies import chance, greedy_chance
+from backcast.values.table import Values
 
 GREEDY = np.zeros(1)  # `follow` the greedy policy; an empty array: whatever the agent does
 NOBODY = np.zeros(0)

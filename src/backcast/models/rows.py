@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
-from backcast.compiling import kernel, part
-from backcast.numerics import E, exp_of_fraction
-from backcast.randomness import Stream, uniform
+from backcast.core.arrays import Indices, Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.numerics import E, exp_of_fraction
+from backcast.core.randomness import Stream, uniform
 
 BLOCK = 4  # rows begin at multiples of it and are updated so many places at a time, used or not
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Matrix, ratio
+from backcast.core.arrays import Matrix, ratio
 from backcast.exact import lambda_model, multi_time, n_step
 from backcast.exact.chains import as_policy, mix, restarting, scale
 from backcast.exact.reversal import by_bayes
@@ -14,8 +14,8 @@ from backcast.exact.stationary import visits
 from backcast.exact.time_extended import TimeExtended, ending_model, stopping_model
 from backcast.mdp import FiniteMDP
 from backcast.models.counts import CountRows
+from backcast.models.options import option_chances
 from backcast.models.rows import Rows, true_rows
-from backcast.options import option_chances
 from backcast.worlds.world import World
 
 

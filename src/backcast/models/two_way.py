@@ -6,12 +6,12 @@ from s' needs no search in the row of (s, a).
 
 from typing import NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import Step
 from backcast.models.counts import CountRows
 from backcast.models.rows import connect, find
-from backcast.values import Values
+from backcast.values.table import Values
 
 
 @part

@@ -2,10 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, optional, part
-from backcast.interaction import ALPHA_PLAN, Step
-from backcast.values import Values, fold
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, optional, part
+from backcast.core.interaction import ALPHA_PLAN, Step
+from backcast.values.table import Values, fold
 
 _SMALL = 1e-6
 

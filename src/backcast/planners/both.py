@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import part
-from backcast.interaction import Step
-from backcast.models.both import BothModels
+from backcast.core.arrays import Vector
+from backcast.core.compiling import part
+from backcast.core.interaction import Step
+from backcast.models.side_by_side import BothModels
 from backcast.planners.backward import BackwardPlanner
 from backcast.planners.forward import ForwardPlanner
-from backcast.values import Values
+from backcast.values.table import Values
 
 
 @part

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import Step
 from backcast.models.two_way import TwoWayModel, expect
 from backcast.planners.dyna import Pairs, enlist
-from backcast.values import Values
+from backcast.values.table import Values
 
 _TOLERANCE = 1e-9  # of the largest value
 _SWEEPS = 5_000  # at most after one episode: a model with discount 1 may have no solution

@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Mask, Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import ALPHA_PLAN, Step
+from backcast.core.arrays import Indices, Mask, Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import ALPHA_PLAN, Step
+from backcast.core.randomness import Stream, uniform
 from backcast.planners.forward import draw_outlook
-from backcast.randomness import Stream, uniform
-from backcast.values import Values
+from backcast.values.table import Values
 
 
 class Pairs(NamedTuple):

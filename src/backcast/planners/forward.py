@@ -2,13 +2,13 @@
 
 from typing import Any, NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, optional, part
-from backcast.interaction import ALPHA_PLAN, Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, optional, part
+from backcast.core.interaction import ALPHA_PLAN, Step
+from backcast.core.randomness import Stream, uniform
 from backcast.models.forward import ahead_of, refresh
 from backcast.models.rows import draw_unobserved
-from backcast.randomness import Stream, uniform
-from backcast.values import Values
+from backcast.values.table import Values
 
 
 @part

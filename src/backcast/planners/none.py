@@ -2,10 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import part
-from backcast.interaction import Step
-from backcast.values import Values
+from backcast.core.arrays import Vector
+from backcast.core.compiling import part
+from backcast.core.interaction import Step
+from backcast.values.table import Values
 
 
 @part

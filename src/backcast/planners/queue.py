@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
-from backcast.compiling import kernel, part
+from backcast.core.arrays import Indices, Vector
+from backcast.core.compiling import kernel, part
 
 NEGLIGIBLE = 1e-9  # changes that are not worth a place on a queue
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Mask, Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import ALPHA_PLAN, Step
-from backcast.learners.td import td_error
-from backcast.randomness import Stream, uniform
-from backcast.values import Values
+from backcast.core.arrays import Indices, Mask, Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import ALPHA_PLAN, Step
+from backcast.core.randomness import Stream, uniform
+from backcast.values.table import Values
+from backcast.values.targets import td_error
 
 _NEVER_ZERO = 1e-6  # added to |δ|, so that a transition without error may be drawn again
 _LEAST, _MOST = 1e-100, 1e100  # priorities of large exponents are kept where sums and ratios of them are numbers

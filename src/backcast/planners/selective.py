@@ -2,12 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from backcast.arrays import Indices
-from backcast.compiling import kernel, optional, part
+from backcast.core.arrays import Indices
+from backcast.core.compiling import kernel, optional, part
+from backcast.core.randomness import Stream, uniform
 from backcast.models.rows import draw_unobserved
 from backcast.planners.backward import correct_all
-from backcast.randomness import Stream, uniform
-from backcast.values import Values
+from backcast.values.table import Values
 
 NOTHING, UNSEEN = -1, -2
 

@@ -10,12 +10,12 @@ transition is counted and when U of one state changes, and each of these costs O
 
 from typing import Any, NamedTuple
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import Step
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.queue import Queue, dequeue, settle
-from backcast.values import Values
+from backcast.values.table import Values
 
 
 @part

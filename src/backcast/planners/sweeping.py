@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Vector
-from backcast.compiling import kernel, part
-from backcast.interaction import ALPHA_PLAN, Step
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.queue import Queue, dequeue, enqueue, promote, settle
 from backcast.planners.small_backups import pass_on, take_in
-from backcast.values import Values
+from backcast.values.table import Values
 
 NEAR = 1e-6  # the cost to go of the best state known, which must not be 0
 

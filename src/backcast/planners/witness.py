@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
-from backcast.compiling import part
-from backcast.interaction import Step
-from backcast.values import Values
+from backcast.core.arrays import Indices, Vector
+from backcast.core.compiling import part
+from backcast.core.interaction import Step
+from backcast.values.table import Values
 
 
 @part

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from backcast.arrays import Vector
+from backcast.core.arrays import Vector
 from backcast.report import drawing, style
 from backcast.report.numbers import Results, judged_by, mean_score, own_names, with_divergences
 from backcast.studies.metrics import METRIC_NAMES

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from backcast.arrays import Vector
+from backcast.core.arrays import Vector
 from backcast.report import drawing, style
 from backcast.report.numbers import (
     RECENT,

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-from backcast.arrays import Vector
+from backcast.core.arrays import Vector
 from backcast.studies.metrics import sign
 
 

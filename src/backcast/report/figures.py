@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from backcast.arrays import Vector
-from backcast.files import atomic_path
+from backcast.core.arrays import Vector
+from backcast.core.files import atomic_path
 from backcast.report import drawing, style
 from backcast.report.capacity import error_by_capacity
 from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from backcast.arrays import Indices, Vector
+from backcast.core.arrays import Indices, Vector
 from backcast.report import style
 from backcast.studies.cells import Cell
 from backcast.studies.divergence import divergences

@@ -11,9 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from backcast import __version__
-from backcast.arrays import Vector
-from backcast.errors import InputError
-from backcast.files import atomic_path, remove_remains
+from backcast.core.arrays import Vector
+from backcast.core.errors import InputError
+from backcast.core.files import atomic_path, remove_remains
 from backcast.report.figures import PLOTS, plots_of, save
 from backcast.report.numbers import (
     RECENT,

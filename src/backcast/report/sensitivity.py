@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-from backcast.arrays import Indices, Vector
+from backcast.core.arrays import Indices, Vector
 from backcast.report import drawing, style
 from backcast.report.comparisons import MARKERS, draw_line
 from backcast.report.numbers import Results, judged_by

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.optimize import isotonic_regression
 
-from backcast.arrays import Vector
+from backcast.core.arrays import Vector
 from backcast.worlds.maze import PAPER_MAZE
 
 INK, MUTED, FAINT = "#22303c", "#64717c", "#e4e9ed"

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
-from backcast.errors import InputError, nearest
-from backcast.files import atomic_path, remove_remains
+from backcast.core.errors import InputError, nearest
+from backcast.core.files import atomic_path, remove_remains
 from backcast.studies.reading import check_study, read_study
 from backcast.studies.results import SCHEMA, Results
 from backcast.studies.spec import Study

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from backcast.arrays import Mask, Vector
-from backcast.errors import InputError, nearest
-from backcast.settings import describe
+from backcast.agents.settings import describe
+from backcast.core.arrays import Mask, Vector
+from backcast.core.errors import InputError, nearest
 from backcast.studies.choice import alike, on_fresh_seeds, over_worlds, winner
 from backcast.studies.metrics import METRICS, better, in_units, sign
 from backcast.studies.search import Point, edge, is_number

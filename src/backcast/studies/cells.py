@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from backcast.agents import Agent
-from backcast.settings import Settings
+from backcast.agents.settings import Settings
 from backcast.studies.search import Point
 from backcast.studies.worldspec import WorldSpec
 

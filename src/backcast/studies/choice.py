@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 from scipy.special import stdtrit
 
-from backcast.arrays import Mask, Vector
+from backcast.core.arrays import Mask, Vector
 from backcast.studies.statistics import band, mean_and_error
 
 MANY = 1000  # seeds

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Vector
+from backcast.core.arrays import Vector
 from backcast.studies.divergence import in_words
 from backcast.studies.results import Results
 from backcast.studies.statistics import Interval, band, seeds_needed, simultaneous

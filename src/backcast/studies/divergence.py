@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from backcast.arrays import Indices, Mask, Vector
+from backcast.core.arrays import Indices, Mask, Vector
 
 
 class Results(Protocol):

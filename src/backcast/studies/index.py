@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from backcast.arrays import Indices, Vector
-from backcast.errors import InputError, in_a_line
+from backcast.core.arrays import Indices, Vector
+from backcast.core.errors import InputError, in_a_line
 from backcast.studies.tables import Expected
 
 GROUP, SEED, FILE, ROW, LEARNING, PLANNING, DIVERGED = range(7)  # rows of what is known of runs

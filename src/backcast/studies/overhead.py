@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.studies import check_study, load
 from backcast.studies.engines import Engine
 from backcast.studies.engines.local import LocalEngine

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from backcast.errors import InputError, TooManyError, in_a_line, nearest, shortened
-from backcast.files import read_regular
-from backcast.limits import refuse_many
+from backcast.core.errors import InputError, TooManyError, in_a_line, nearest, shortened
+from backcast.core.files import read_regular
+from backcast.core.limits import refuse_many
 from backcast.studies.search import TAGS, Range
 from backcast.studies.spec import AgentSpec, Study
 from backcast.studies.worldspec import About, Settings, WorldSpec

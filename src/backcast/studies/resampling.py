@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backcast.arrays import Mask, Vector
+from backcast.core.arrays import Mask, Vector
 
 FLOOR = 0.1
 RESAMPLES, DRAWS = (1_000, 10_000), 200_000_000  # so many, and no more than so many draws in all if they can be

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from backcast.arrays import Indices, Vector
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Vector
+from backcast.core.errors import InputError
 from backcast.studies.cells import Cell
 from backcast.studies.divergence import lost_episodes
 from backcast.studies.index import Index

@@ -35,9 +35,9 @@ from pydantic import (
 )
 
 from backcast.agents import agent
-from backcast.errors import InputError, nearest
-from backcast.kinds import KINDS
-from backcast.settings import CHECKS
+from backcast.agents.kinds import KINDS
+from backcast.agents.settings import CHECKS
+from backcast.core.errors import InputError, nearest
 
 Point = tuple[tuple[str, Any], ...]
 

@@ -28,9 +28,9 @@ from typing import Any, Literal, Self, get_args
 from pydantic import Field, field_validator, model_validator
 
 from backcast.agents import Agent, agent
-from backcast.errors import InputError, nearest
-from backcast.kinds import KINDS
-from backcast.settings import CHECKS, describe
+from backcast.agents.kinds import KINDS
+from backcast.agents.settings import CHECKS, describe
+from backcast.core.errors import InputError, nearest
 from backcast.studies.cells import Cell
 from backcast.studies.search import (
     RATES,

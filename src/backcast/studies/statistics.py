@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from backcast.arrays import Vector, as_floats, as_whole, refuse_non_finite
-from backcast.errors import InputError
+from backcast.core.arrays import Vector, as_floats, as_whole, refuse_non_finite
+from backcast.core.errors import InputError
 from backcast.studies import resampling
 
 Statistic = Callable[..., Any]  # reduces the axis given as `axis=`; of np.mean and iqm the standard error is known

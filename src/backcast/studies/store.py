@@ -26,8 +26,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from backcast.errors import InputError, in_a_line, shown
-from backcast.files import atomic_path, locked, read_regular, remove_remains
+from backcast.core.errors import InputError, in_a_line, shown
+from backcast.core.files import atomic_path, locked, read_regular, remove_remains
 from backcast.studies.batches import Performed
 from backcast.studies.cells import KEY_LENGTH, digest
 from backcast.studies.index import Index

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from backcast.errors import InputError, in_a_line
-from backcast.files import refuse_special
-from backcast.limits import refuse_many
+from backcast.core.errors import InputError, in_a_line
+from backcast.core.files import refuse_special
+from backcast.core.limits import refuse_many
 
 COUNTED = ("seed", "episode", "updates")  # each nearly as much more than the last: differences take little room
 MEASURED = (("rmsve", "rmsve_inner"), ("steps", "reward"))  # in prediction and in control

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from backcast.arrays import Vector, as_whole
+from backcast.core.arrays import Vector, as_whole
 from backcast.studies.cells import Cell
 from backcast.studies.metrics import sign
 from backcast.studies.search import Point

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from backcast.runs import Runs, one_run, run_in_threads
+from backcast.drivers.run import Runs, one_run, run_in_threads
 from backcast.studies.cells import Cell, digest
 from backcast.studies.metrics import METRICS
 from backcast.studies.spec import Study

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.studies.index import Index
 from backcast.studies.results import Results
 from backcast.studies.store import Store, visible

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from backcast.errors import nearest
+from backcast.core.errors import nearest
 from backcast.worlds import (
     World,
     blocking_maze,

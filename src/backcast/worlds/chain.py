@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Matrix, Vector, as_fraction, as_whole
-from backcast.errors import InputError
+from backcast.core.arrays import Matrix, Vector, as_fraction, as_whole
+from backcast.core.errors import InputError
+from backcast.core.randomness import layout_generator
 from backcast.mdp import FiniteMDP
-from backcast.randomness import layout_generator
 from backcast.worlds.world import World, refuse_large
 
 _DENSE_LIMIT = 2_000  # states, above which a world is sparse

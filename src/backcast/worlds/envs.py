@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.worlds.chain import chain
 from backcast.worlds.maze import maze
 from backcast.worlds.world import World

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Mask, as_fraction, as_whole
-from backcast.errors import InputError
-from backcast.graph import breadth_first
+from backcast.core.arrays import Indices, Mask, as_fraction, as_whole
+from backcast.core.errors import InputError
+from backcast.core.graph import breadth_first
 from backcast.worlds.world import Change, Outcomes, World, refuse_large
 
 PAPER_MAZE = """\

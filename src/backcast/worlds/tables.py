@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.arrays import Mask, Vector, as_distribution, as_whole
-from backcast.errors import InputError, in_a_line
+from backcast.core.arrays import Mask, Vector, as_distribution, as_whole
+from backcast.core.errors import InputError, in_a_line
+from backcast.core.graph import breadth_first
 from backcast.exact.chains import as_policy
-from backcast.graph import breadth_first
 from backcast.mdp import FiniteMDP
 from backcast.worlds.world import Outcomes, World
 

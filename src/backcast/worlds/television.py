@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Vector, as_fraction, as_whole
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Vector, as_fraction, as_whole
+from backcast.core.errors import InputError
+from backcast.core.randomness import layout_generator
 from backcast.mdp import FiniteMDP
-from backcast.randomness import layout_generator
 from backcast.worlds.chain import PerSeed, reward_process
 from backcast.worlds.world import World, refuse_large
 

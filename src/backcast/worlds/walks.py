@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import as_fraction, as_whole
-from backcast.errors import InputError
+from backcast.core.arrays import as_fraction, as_whole
+from backcast.core.errors import InputError
 from backcast.mdp import FiniteMDP
 from backcast.worlds.chain import reward_process
 from backcast.worlds.world import World, refuse_large

@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from backcast.arrays import Indices, Mask, Vector, ratio
-from backcast.errors import InputError
+from backcast.core.arrays import Indices, Mask, Vector, ratio
+from backcast.core.errors import InputError
+from backcast.core.limits import refuse_many
 from backcast.exact import value
 from backcast.exact.chains import as_policy, mix
-from backcast.limits import refuse_many
 from backcast.mdp import FiniteMDP
 
 _DENSE_LIMIT = 1_000_000
@@ -142,9 +142,9 @@ class World:
 
     @cached_property
     def steps_table(self) -> Any:
-        """The world as a compiled loop walks it, a `backcast.loop.Table`; of a world that changes, at the beginning."""
-        from backcast.loop import Table
-        from backcast.randomness import cumulative_in_rows
+        """The world as a compiled loop walks it, a `Table`; of a world that changes, at the beginning."""
+        from backcast.core.randomness import cumulative_in_rows
+        from backcast.worlds.stepping import Table
 
         outcomes = self.outcomes or outcomes_of(self.mdp)
         if self.policy is not None:
@@ -164,8 +164,8 @@ class World:
 
     @cached_property
     def tables(self) -> Any:
-        """The world as a compiled loop walks it in the course of a run, `backcast.loop.Tables`."""
-        from backcast.loop import FOREVER, Tables
+        """The world as a compiled loop walks it in the course of a run, `Tables`."""
+        from backcast.worlds.stepping import FOREVER, Tables
 
         step, later = (FOREVER, self) if self.later is None else self.later
         return Tables(self.steps_table, later.steps_table, step)

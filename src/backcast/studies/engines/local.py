@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from backcast.runs import usual_threads
+from backcast.drivers.run import usual_threads
 from backcast.studies.batches import Batch, Batches, Performed
 from backcast.studies.engines.supervised import Child, known_elsewhere
 from backcast.studies.store import machine

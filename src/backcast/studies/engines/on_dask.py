@@ -28,7 +28,7 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from backcast.errors import InputError
+from backcast.core.errors import InputError
 from backcast.studies.batches import Batch, Batches, Performed
 from backcast.studies.engines.dask_worker import travelling_task
 from backcast.studies.engines.interrupts import call_undisturbed

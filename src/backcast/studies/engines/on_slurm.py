@@ -20,8 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from backcast.arrays import as_whole
-from backcast.errors import InputError
+from backcast.core.arrays import as_whole
+from backcast.core.errors import InputError
 from backcast.studies.batches import Batches, Performed
 from backcast.studies.cells import Cell
 from backcast.studies.engines.local import LocalEngine

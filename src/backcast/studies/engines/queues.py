@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from backcast.errors import InputError, nearest
+from backcast.core.errors import InputError, nearest
 from backcast.studies.engines.interrupts import call_undisturbed
 
 FOLDER, SLURM, PROCESSES = "jobs", "slurm", "local"  # in the directory of a store, and in it for each kind of queue

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import backcast
-from backcast.kinds import KINDS
+from backcast.agents.kinds import KINDS
 from backcast.studies.units import Failed, Outcome, Unit
 
 COMPILING = 120.0  # seconds that compiling may take besides
@@ -98,7 +97,7 @@ class _Deadline:
 
 def _start() -> Any:
     command = [sys.executable, "-P", "-m", "backcast.studies.engines.child"]
-    home = str(Path(backcast.__file__).parents[1])
+    home = str(Path(__file__).parents[3])
     path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path}
     apart: Any = {"process_group": 0} if os.name == "posix" else {}  # Ctrl-C is for who starts it

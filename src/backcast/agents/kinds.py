@@ -1,0 +1,266 @@
+"""The kinds of agents: which model, planner and learner each is made of.
+
+A kind is a function from a `Setup` (the world's sizes and, if known, the world) and an agent's settings to a model,
+a planner and, if it is not TD or Q-learning, a learner. `register` adds one; Backcast's own are registered in the same
+way.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backcast.agents.settings import Settings, describe
+from backcast.core.arrays import Indices, Vector
+from backcast.core.errors import InputError
+from backcast.core.randomness import Stream, imagination
+from backcast.learners.td import TD
+from backcast.values.coding import features_of_states
+from backcast.values.linear import Features, LinearValues, zero_values
+from backcast.values.observations import Observations
+from backcast.values.table import Values, zeros
+from backcast.worlds.world import World
+
+StepSize = float | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an agent is told about where it will live.
+
+    Only the true models look at the transitions of `world`; others take from it what can follow what, where it ends and
+    where its states lie.
+
+    Attributes:
+        n_states: S.
+        n_actions: A, 1 in prediction.
+        discount: γ.
+        world: the world, if it is known.
+        seed: of the run.
+        max_steps: where episodes are cut off, if they are.
+        observations: the memory of observations, n_states of them, if states have no numbers of their own.
+        values: the agent's values, if they are linear in features.
+    """
+
+    n_states: int
+    n_actions: int
+    discount: float
+    world: World | None = None
+    seed: int = 0
+    max_steps: int | None = None
+    observations: Observations | None = None
+    values: LinearValues | None = None
+
+    def stream(self, purpose: int = 0) -> Stream:
+        """Random numbers apart from those of the world and of actions: 0 planning, 1 models, 2 planning forward."""
+        return imagination(self.seed, purpose)
+
+    def features(self, recipe: Any) -> tuple[Features, int, int]:
+        """The features of all states, how many there are, and how many of them were given."""
+        if self.observations is not None:
+            return self.observations.features(recipe)
+        every_seed_alike = dict(recipe.settings).get("seed", 0) is not None
+        return features_of_states(recipe, self.world or self.n_states, 0 if every_seed_alike else self.seed)
+
+    @property
+    def is_prediction(self) -> bool:
+        """Whether there is nothing to choose."""
+        return self.n_actions == 1
+
+    def fan_in(self) -> Indices:
+        """Places for the rows of a backward model, (S,): 0 where the graph is not known (rows then grow)."""
+        return np.zeros(self.n_states, dtype=np.int64) if self.world is None else self.world.fan_in
+
+    def fan_out(self) -> Indices:
+        """Places for the rows of a forward model, (S·A,)."""
+        rows = self.n_states * self.n_actions
+        return np.zeros(rows, dtype=np.int64) if self.world is None else self.world.fan_out
+
+
+class Parts(NamedTuple):
+    """An agent at work: its model, its planner, its learner, its values, and what it counts."""
+
+    model: Any
+    planner: Any
+    learner: Any
+    values: Values
+    discount: float
+    updates: NDArray[np.int64]  # (2,): value updates by learning and by planning
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent's settings; made by `backcast.agent`, which checks them.
+
+    Attributes:
+        kind: which models, planners and learners it is made of (`backcast list` names the kinds).
+        frame: "previous" (plan from s), "current" (plan from s') or None for the kind's usual one.
+        learn: False for pure planning.
+        alpha: step size of learning; a number, or one per episode.
+        alpha_model: step size of model learning.
+        alpha_plan: step size of planning; None: alpha.
+        epsilon: how often a control agent acts at random.
+        schedule: "linear" (numbers fall to 0 over the run) or "constant".
+        settings: what else the kind takes, such as ("model", "counts"); `get` looks one up.
+    """
+
+    kind: str
+    frame: str | None = None
+    learn: bool = True
+    alpha: StepSize = 1.0
+    alpha_model: StepSize = 1.0
+    alpha_plan: StepSize | None = None
+    epsilon: StepSize = 0.5
+    schedule: str = "linear"
+    settings: Settings = ()
+
+    @property
+    def name(self) -> str:
+        """As in exported tables: `kind` or `kind@frame`, with `pure:` before it where there is no learning.
+
+        Settings of the kind follow: `backward@previous,model=counts`.
+        """
+        frame = f"@{self.frame}" if self.frame else ""
+        return ("" if self.learn else "pure:") + self.kind + frame + describe(self.settings)
+
+    def get(self, setting: str, usual: Any = None) -> Any:
+        """The value of a setting, or the usual one if it was not given."""
+        return dict(self.settings).get(setting, usual)
+
+    @property
+    def knows_the_truth(self) -> bool:
+        """Whether it plans with the true model."""
+        return self.kind.startswith("true-") or self.get("model") == "true"
+
+    @property
+    def span(self) -> tuple[str, Any]:
+        """Which setting says how far its model looks, and its value: `horizon`, 1 if nothing else is said."""
+        given = ((name, self.get(name)) for name in ("weights", "lam", "option") if self.get(name) is not None)
+        return next(given, ("horizon", self.get("horizon", 1)))
+
+    @property
+    def looks_far(self) -> bool:
+        """Whether its model spans several steps."""
+        return self.span != ("horizon", 1)
+
+    @property
+    def plans_from_current(self) -> bool:
+        """Whether planning starts from s' rather than from s."""
+        return (self.frame or KINDS[self.kind].frame) == "current"
+
+    def rates(self, episodes: int) -> Vector:
+        """(episodes, 4): α, α of the model, α of planning and ε in each episode."""
+        given = {
+            "alpha": self.alpha,
+            "alpha_model": self.alpha_model,
+            "alpha_plan": self.alpha if self.alpha_plan is None else self.alpha_plan,
+            "epsilon": self.epsilon,
+        }
+        return np.stack([_per_episode(name, rate, episodes, self.schedule) for name, rate in given.items()], axis=1)
+
+    def build(self, setup: Setup) -> Parts:
+        """The parts of this agent, at work in a world."""
+        kind = KINDS[self.kind]
+        kind.check(setup, self)
+        values: Any = zeros(setup.n_states, setup.n_actions)
+        if self.get("features") is not None:
+            values = zero_values(*setup.features(self.get("features")), setup.n_actions)
+            setup = replace(setup, values=values)
+        model, planner, *learner = kind.build(setup, self)
+        return Parts(
+            model,
+            planner,
+            learner[0] if learner else TD(self.learn),
+            values,
+            setup.discount,
+            np.zeros(2, dtype=np.int64),
+        )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of agent.
+
+    Attributes:
+        name: what `backcast.agent` calls it.
+        summary: one line for `backcast list`.
+        build: makes a model, a planner and perhaps a learner for a setup.
+        frame: the usual frame of its planner ("each": of each of its planners); None if it plans from neither s nor s'.
+        only: "prediction" or "control" if it works in one of them only.
+        plans: whether it can do without learning beside (pure planning).
+        settings: the names of the settings that it takes.
+        reference: where it was published.
+    """
+
+    name: str
+    summary: str
+    build: Callable[[Setup, Agent], tuple[Any, ...]]
+    frame: str | None = None
+    only: str | None = None
+    plans: bool = False
+    settings: tuple[str, ...] = ()
+    reference: str = ""
+
+    def check(self, setup: Setup, agent: Agent) -> None:
+        """Refuse a world in which this agent makes no sense."""
+        here = "prediction" if setup.is_prediction else "control"
+        tied = self.name.endswith(("backward", "both")) or agent.looks_far  # to a policy
+        only = "prediction" if agent.knows_the_truth and tied else self.only
+        if only is not None and only != here:
+            other = {"td": "q", "q": "td", "td-lambda": "q-lambda", "q-lambda": "td-lambda"}.get(self.name)
+            hint = f"; in {here} use {other!r}" if other else ""
+            if agent.knows_the_truth:
+                hint = (
+                    ": the model is tied to a policy, and a control agent's changes all the time. Give the world"
+                    " a fixed policy, backcast.worlds.from_mdp(mdp, policy)"
+                )
+            raise InputError(f"agent: {agent.name!r} works in {only} worlds, this one is for {here}{hint}")
+        if not agent.knows_the_truth:
+            return
+        if setup.world is None:
+            raise InputError(f"agent: {agent.name!r} plans with the true model, but this environment carries no table")
+        if setup.world.later is not None:
+            raise InputError(
+                f"agent: {agent.name!r} plans with the true model, but {setup.world.name} changes after"
+                f" {setup.world.later.step:,} steps, and what is true with it; use a model that is learned"
+            )
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def register(
+    name: str,
+    *,
+    frame: str | None = None,
+    only: str | None = None,
+    plans: bool | None = None,
+    settings: tuple[str, ...] = (),
+    reference: str = "",
+) -> Callable[[Any], Any]:
+    """Decorator: make a function (setup, agent) → (model, planner[, learner]) available as a kind.
+
+    Its docstring is shown by `backcast list`; the other arguments are the attributes of `Kind`.
+    """
+
+    def add(build: Any) -> Any:
+        if name in KINDS and (KINDS[name].build.__module__ or "").startswith("backcast."):
+            raise InputError(f"kind: {name!r} is one of Backcast's own; choose another name")
+        summary = (build.__doc__ or "").strip().splitlines()[0] if build.__doc__ else ""
+        can_plan = frame is not None if plans is None else plans
+        KINDS[name] = Kind(name, summary, build, frame, only, can_plan, settings, reference)
+        return build
+
+    return add
+
+
+def _per_episode(name: str, rate: StepSize, episodes: int, schedule: str) -> Vector:
+    if np.ndim(rate) > 0:
+        values = np.asarray(rate, dtype=np.float64)
+        if len(values) != episodes:
+            raise InputError(f"{name}: a list of {len(values)} given for {episodes} episodes; expected one per episode")
+        return values
+    falling = (episodes - np.arange(episodes)) / episodes if schedule == "linear" else np.ones(episodes)
+    return float(rate) * falling  # type: ignore[arg-type]

@@ -1,0 +1,123 @@
+"""The kinds of the paper: learning alone, and planning forward or backward with a learned or a true model."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from backcast.agents.kinds import Agent, Setup, register
+from backcast.agents.linear_models import LinearModels
+from backcast.agents.settings import LINEAR
+from backcast.agents.tabular_models import backward_model, forward_model
+from backcast.models import BothModels, NoModel
+from backcast.planners import (
+    AllPredecessors,
+    AllSuccessors,
+    BackwardPlanner,
+    BothPlanners,
+    ForwardPlanner,
+    NoPlanner,
+    Predecessors,
+    SampledPredecessors,
+    SampledSuccessors,
+)
+from backcast.planners.linear import ByModel, WeighedPredecessors
+
+_SPANS = ("horizon", "weights", "lam", "lam_by", "option")
+_LINEAR = ("features", "model_features", "learn_by", "ridge", "memory")
+_FORWARD = (*_LINEAR, "model", *_SPANS, "sample", "top", "forget")
+_BACKWARD = (*_LINEAR, "model", *_SPANS, "conditioned", "sample", "top", "depth", "forget", "importance", "buffer")
+_PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Assignment, NeurIPS 2020"
+
+
+@register(
+    "td",
+    only="prediction",
+    settings=("features",),
+    reference="Sutton, Learning to Predict by the Methods of Temporal Differences, 1988",
+)
+def td(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Learns values from real steps only: TD(0)."""
+    return NoModel(), NoPlanner()
+
+
+@register("q", only="control", settings=("features",), reference="Watkins, Learning from Delayed Rewards, 1989")
+def q(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Learns values from real steps only: Q-learning."""
+    return td(setup, agent)
+
+
+@register("forward", frame="previous", settings=_FORWARD, reference=_PAPER)
+def forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Learns a forward model and re-evaluates a state from its imagined successors (Algorithm 3)."""
+    model = LinearModels(setup, agent, forward=True).build() if is_linear(agent) else forward_model(setup, agent)
+    return model, forward_planner(setup, agent)
+
+
+@register("backward", frame="current", settings=_BACKWARD, reference=_PAPER)
+def backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Learns a backward model and corrects all states that lead to a state (Algorithms 2 and 4)."""
+    model = LinearModels(setup, agent, forward=False).build() if is_linear(agent) else backward_model(setup, agent)
+    return model, backward_planner(setup, agent)
+
+
+@register(
+    "true-forward",
+    frame="previous",
+    settings=("features", "horizon", "weights", "lam", "option", "sample", "top"),
+    reference=_PAPER,
+)
+def true_forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Plans forward with the true transitions, rewards and terminations."""
+    return forward(setup, agent)
+
+
+@register(
+    "true-backward",
+    frame="current",
+    only="prediction",
+    settings=("features", "horizon", "weights", "lam", "option", "sample", "top", "depth"),
+    reference=_PAPER,
+)
+def true_backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Plans backward with the true backward model of the policy that is evaluated."""
+    return backward(setup, agent)
+
+
+@register("both", frame="each", settings=("model", "sample", "top", "forget"), reference=_PAPER)
+def both(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Forward planning from s and backward planning from s' in each step, with counted models of both directions."""
+    counted = agent.settings if agent.get("model") else (("model", "counts"), *agent.settings)
+    ahead, behind = (dataclasses.replace(agent, kind=kind, settings=counted) for kind in ("forward", "backward"))
+    (model, planner), (back, planner_back) = forward(setup, ahead), backward(setup, behind)
+    return BothModels(model, back), BothPlanners(planner, planner_back)
+
+
+def is_linear(agent: Agent) -> bool:
+    """Whether its model is one of features; with features, but counts or the truth, it has rows of states."""
+    learned = agent.get("features") is not None and not agent.knows_the_truth
+    return learned and agent.get("model", "expectation") in LINEAR
+
+
+def forward_planner(setup: Setup, agent: Agent) -> ForwardPlanner:
+    """Expected updates over all or the most probable successors, or sampled ones; or as a linear model has it."""
+    samples = agent.get("sample")
+    how: Any = AllSuccessors(agent.get("top", 0)) if samples is None else SampledSuccessors(samples, setup.stream(2))
+    if is_linear(agent):
+        how = ByModel()
+    return ForwardPlanner(agent.plans_from_current, not agent.learn, how)
+
+
+def backward_planner(setup: Setup, agent: Agent) -> BackwardPlanner:
+    """Corrections of all predecessors, of the most probable or of sampled ones, and of theirs in turn."""
+    samples, top, depth = agent.get("sample"), agent.get("top", 0), agent.get("depth", 1)
+    how: Any = AllPredecessors()
+    if is_linear(agent):
+        how = ByModel()
+    elif samples is not None:
+        how = SampledPredecessors(samples, depth, setup.stream())
+    elif top or depth > 1:
+        how = Predecessors(top, depth, *(np.zeros(depth, dtype=np.int64) for _ in range(3)))
+    elif agent.get("features") is not None:
+        how = WeighedPredecessors(np.zeros(setup.n_states * setup.n_actions))
+    return BackwardPlanner(agent.plans_from_current, not agent.learn, how)

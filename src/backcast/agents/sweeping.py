@@ -1,0 +1,72 @@
+"""Kinds that plan by full backups of a counted model: the most urgent ones first, or all of them."""
+
+from typing import Any
+
+import numpy as np
+
+from backcast.agents.kinds import Agent, Setup, register
+from backcast.learners import TD
+from backcast.models.counts import empty_counts
+from backcast.models.two_way import TwoWayModel
+from backcast.planners.certainty import CertaintyEquivalence
+from backcast.planners.dyna import no_pairs
+from backcast.planners.queue import empty_queue
+from backcast.planners.small_backups import BySize, SmallBackups
+from backcast.planners.sweeping import ByCostToGo, MooreAtkeson, PengWilliams
+from backcast.values.table import zeros
+
+_BACKUPS = 5  # after each real step, unless `sample` says otherwise
+
+
+@register(
+    "sweeping",
+    plans=True,
+    settings=("variant", "sample", "forget"),
+    reference="Moore and Atkeson, Prioritized Sweeping, Machine Learning 13, 1993; Peng and Williams, Efficient"
+    " Learning and Planning Within the Dyna Framework, 1993; McMahan and Gordon, Fast Exact Planning in Markov Decision"
+    " Processes, ICAPS 2005",
+)
+def sweeping(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Prioritized sweeping: full backups of a counted model where they change most (variant: whose priorities)."""
+    variant, model = agent.get("variant", "moore-atkeson"), two_way_model(setup, agent)
+    if variant == "mcmahan-gordon":
+        return model, small_backups_planner(setup, agent, ByCostToGo(np.full(1, -np.inf))), TD(False)
+    n_states, n_actions = setup.n_states, setup.n_actions
+    backups, expected, told = agent.get("sample", _BACKUPS), zeros(n_states, n_actions), np.zeros(n_states)
+    if variant == "peng-williams":
+        return model, PengWilliams(backups, expected, told, empty_queue(n_states * n_actions))
+    return model, MooreAtkeson(backups, expected, told, empty_queue(n_states))
+
+
+@register(
+    "small-backups",
+    plans=True,
+    settings=("sample", "forget"),
+    reference="van Seijen and Sutton, Planning by Prioritized Sweeping with Small Backups, ICML 2013",
+)
+def small_backups(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Prioritized sweeping by small backups, O(1) each; real steps are learned from by its planner, never by TD."""
+    return two_way_model(setup, agent), small_backups_planner(setup, agent, BySize()), TD(False)
+
+
+@register(
+    "certainty-equivalence",
+    plans=True,
+    settings=("forget",),
+    reference="Kumar and Varaiya, Stochastic Systems: Estimation, Identification and Adaptive Control, 1986",
+)
+def certainty_equivalence(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """After each episode the values that solve the counted model, whatever TD made of them during the episode."""
+    return two_way_model(setup, agent), CertaintyEquivalence(no_pairs(setup.n_states * setup.n_actions))
+
+
+def small_backups_planner(setup: Setup, agent: Agent, urgency: Any) -> SmallBackups:
+    """A planner that has passed on nothing yet."""
+    n_states, backups = setup.n_states, agent.get("sample", _BACKUPS)
+    return SmallBackups(backups, np.zeros(n_states), empty_queue(n_states), urgency)
+
+
+def two_way_model(setup: Setup, agent: Agent) -> TwoWayModel:
+    """A model in which nothing was counted yet."""
+    rows, led_here = empty_counts(setup.fan_out()), empty_counts(setup.fan_in())
+    return TwoWayModel(rows, led_here, setup.n_actions, agent.get("forget", 0.0))

@@ -1,0 +1,114 @@
+"""Arrays in .npz files, which may be anybody's: what a file says of itself is checked before anything of it is read.
+
+A .npz file is a ZIP archive of .npy files, each of them a short header and numbers. Only those that are wanted are
+looked at, first their headers. Sizes are known then, and hold: no more is read than the archive says there is.
+"""
+
+import io
+import math
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.lib import format as npy
+
+from backcast.core.files import opened_regular
+
+_PIECE = 2**20  # bytes that are read at once; a table of contents, which is read in one piece, can be no larger
+_RATIO = 1032  # nothing is compressed further by DEFLATE
+_HEADER = 1000  # characters of the header of an array
+
+
+class _Member(NamedTuple):
+    entry: zipfile.ZipInfo
+    shape: tuple[int, ...]
+    size: int  # in bytes
+
+
+class Archive:
+    """Some arrays of a .npz file; `archive[name]` reads one.
+
+    Args:
+        file: where the archive is.
+        kinds: the names of the arrays, and what each is of: "b" (bool), "i" (integers) or "f" (floating point).
+
+    Raises:
+        Exception: of almost any kind if it is damaged, or other than it says.
+    """
+
+    def __init__(self, file: io.BufferedReader, kinds: Mapping[str, str]) -> None:
+        self._zip = zipfile.ZipFile(file)
+        self._members = {name: self._member(name, kind) for name, kind in kinds.items()}
+        self.size = sum(member.size for member in self._members.values())
+        if self.size > _RATIO * os.fstat(file.fileno()).st_size:
+            raise ValueError(f"it claims to hold {self.size:,} bytes, more than it can")
+
+    def __getitem__(self, name: str) -> Any:
+        with self._zip.open(self._members[name].entry) as member:
+            return npy.read_array(member, allow_pickle=False, max_header_size=_HEADER)
+
+    def length(self, name: str) -> int:
+        """The length of an array that has one dimension; it is not read for this."""
+        length = math.prod(self._members[name].shape)
+        self.refuse_other_shape(name, (length,))
+        return length
+
+    def refuse_other_shape(self, name: str, expected: tuple[int, ...]) -> None:
+        """Raise unless an array, which is not read for this, has this shape."""
+        shape = self._members[name].shape
+        if shape != expected:
+            raise ValueError(f"{name} has the shape {shape}, expected {expected}")
+
+    def _member(self, name: str, kind: str) -> _Member:
+        entries = [entry for entry in self._zip.infolist() if entry.filename == f"{name}.npy"]
+        if len(entries) != 1:
+            raise ValueError(f"it has {len(entries)} arrays {name!r}, expected one")
+        (entry,) = entries
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others may need much memory
+            raise ValueError(f"{name} is compressed by an unknown method")
+        with self._zip.open(entry) as member:
+            if npy.read_magic(member) != (1, 0):  # in others a header may be of any length
+                raise ValueError(f"{name} is of an unknown version")
+            shape, _, dtype = npy.read_array_header_1_0(member, max_header_size=_HEADER)
+            header = member.tell()
+        if dtype.kind != kind:
+            raise ValueError(f"{name} holds {dtype}")
+        size = math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or entry.file_size != header + size:
+            raise ValueError(f"{name} has the shape {shape}, but {entry.file_size - header:,} bytes")
+        return _Member(entry, shape, size)
+
+
+@contextmanager
+def opened_archive(path: Path, kinds: Mapping[str, str]) -> Iterator[Archive]:
+    """An archive whose headers are as they should be (`Archive`).
+
+    Raises:
+        InputError: if it is no regular file.
+    """
+    with (
+        opened_regular(path, os.O_RDONLY) as descriptor,
+        _InPieces(io.FileIO(descriptor, closefd=False)) as file,
+    ):
+        yield Archive(file, kinds)
+
+
+class _InPieces(io.BufferedReader):
+    """A file of which only so much is read at once as is reasonable: an archive may claim anything."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """As many bytes as are asked for or, without a number, at most as many as are reasonable."""
+        if size is not None and size > _PIECE:
+            raise ValueError("its table of contents is too large")
+        return super().read(_PIECE if size is None or size < 0 else size)
+
+
+def physical_memory() -> float:
+    """The bytes of memory of this machine; infinite where it does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return math.inf

@@ -1,0 +1,297 @@
+"""Algorithm 1, the one loop: act, step the world, learn the model, learn the values, plan.
+
+`observe` is one interaction, `walk` some steps of an episode and `run_episodes` a whole run; all are kernels. The
+compiled driver (`backcast.run`) calls the last, the stepwise driver (`backcast.train`) the first, and the lab, which
+shows what planning changed, both halves of it: all compute the same numbers.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+from numpy.typing import NDArray
+
+from backcast.agents.kinds import Parts
+from backcast.core.arrays import Vector
+from backcast.core.compiling import kernel, optional, types
+from backcast.core.interaction import EPSILON, Step
+from backcast.core.randomness import Stream, uniform
+from backcast.values.policies import act
+from backcast.values.table import Values
+from backcast.worlds.stepping import FOREVER, Table, Tables
+
+LEARNING, PLANNING = 0, 1  # the two counters of value updates
+MOST = 1.7e308  # nearly the largest number there is
+_BEYOND = 1e6  # times the largest reward or true value: so large become only values that explode …
+_FAR = 100.0  # … and so many times the largest possible return
+_LONGEST = 1e12  # 1 / (1 − γ), where γ is 1 or nearly
+_HUGE, _SMALLER = 1e100, 2.0**-600  # errors above the first are squared after they were made smaller
+
+
+class Place(NamedTuple):
+    """Where an episode stands.
+
+    Attributes:
+        s: the state that the agent is in.
+        steps: how many it has taken in this episode.
+        gained: what they earned.
+        largest: the largest |reward| of the run so far, or |true value| if that is larger.
+        ends: whether the episode is over: it ended in s, or values exploded.
+        lost: whether values exploded.
+    """
+
+    s: int
+    steps: int
+    gained: float
+    largest: float
+    ends: bool
+    lost: bool
+
+
+class Record(NamedTuple):
+    """What a run leaves behind, per episode; `made` counts the value updates up to its end.
+
+    To measure errors it holds, in prediction, v_π and which states do not end an episode (1 or 0); empty in control.
+    `diverged` (1,) is the step at which values exploded, counted from 1 over all episodes; 0 if they did not.
+    """
+
+    steps: NDArray[np.int64]
+    made: NDArray[np.int64]
+    reward: Vector
+    rmsve: Vector
+    rmsve_inner: Vector
+    truth: Vector
+    inner: Vector
+    diverged: NDArray[np.int64]
+
+
+@kernel
+def begin(agent: Parts, rates: Vector, s: int) -> None:
+    """An episode begins in s: the model is told, then the planner."""
+    agent.model.restart(s, rates)
+    plan_first(agent, rates, s)
+
+
+@kernel
+def plan_first(agent: Parts, rates: Vector, s: int) -> None:
+    """Planning before the first step of an episode."""
+    agent.updates[PLANNING] += agent.planner.begin(agent.model, agent.values, s, agent.discount, rates)
+
+
+@kernel
+def observe(agent: Parts, rates: Vector, s: int, a: int, r: float, s2: int, ends: bool, first: bool) -> None:
+    """One interaction s, a → r, s': model learning, value learning, planning (lines 6 to 11 of the algorithms)."""
+    step = Step(s, a, r, s2, ends, first)
+    learn_from(agent, rates, step)
+    plan_after(agent, rates, step)
+
+
+@kernel
+def learn_from(agent: Parts, rates: Vector, step: Step) -> None:
+    """The model and the values learn from a step."""
+    agent.model.learn(agent.values, step, agent.discount, rates)
+    agent.updates[LEARNING] += agent.learner.update(agent.values, step, agent.discount, rates)
+
+
+@kernel
+def plan_after(agent: Parts, rates: Vector, step: Step) -> None:
+    """Planning follows a step."""
+    agent.updates[PLANNING] += agent.planner.plan(agent.model, agent.values, step, agent.discount, rates)
+
+
+@kernel
+def finish(agent: Parts, rates: Vector, s: int, ends: bool) -> None:
+    """An episode is over: it ended in s, or it was cut off there."""
+    agent.updates[LEARNING] += agent.learner.conclude(agent.values, s, ends, agent.discount, rates)
+    agent.updates[PLANNING] += agent.planner.finish(agent.model, agent.values, s, ends, agent.discount, rates)
+
+
+@optional("restart")
+def _learns_from_steps(self: Any, s: int, rates: Vector) -> None:
+    """Most models learn nothing from the beginning of an episode."""
+
+
+@optional("begin")
+def _begins_without_planning(self: Any, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
+    """Most planners do nothing when an episode begins."""
+    return 0
+
+
+@optional("finish")
+def _ends_without_planning(
+    self: Any, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector
+) -> int:
+    """Most planners do nothing when an episode is over."""
+    return 0
+
+
+@optional("conclude")
+def _has_learned(self: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+    """Most learners have learned everything when an episode is over."""
+    return 0
+
+
+@kernel
+def walk(
+    table: Table,
+    agent: Parts,
+    rates: Vector,
+    world_stream: Stream,
+    agent_stream: Stream,
+    place: Place,
+    most_steps: int,
+    stop: NDArray[np.uint8],
+) -> Place:
+    """Go on with an episode until it ends, has so many steps, or `stop` is raised; where it stands then."""
+    s, steps, gained, largest, ends, lost = place
+    while not ends and steps < most_steps:
+        if steps & 15 == 0 and raised(stop) != 0:
+            break
+        a = act(agent.values, s, rates[EPSILON], agent_stream)
+        outcome = table.draw_outcome(s, a, uniform(world_stream))
+        r, s2 = table.reward[outcome], table.next_state[outcome]
+        ends = table.terminal[s2]
+        observe(agent, rates, s, a, r, s2, ends, steps == 0)
+        steps += 1
+        gained += r
+        largest = max(largest, abs(r))
+        if exploded(agent, s, a, largest):
+            lost = ends = True
+        s = s2
+    return Place(s, steps, gained, largest, ends, lost)
+
+
+@kernel
+def run_episodes(
+    tables: Tables,
+    agent: Parts,
+    schedule: Vector,
+    world_stream: Stream,
+    agent_stream: Stream,
+    max_steps: int,
+    budget: int,
+    record: Record,
+    stop: NDArray[np.uint8],
+) -> int:
+    """All episodes of one run; schedule (episodes, 4). The number of episodes finished before `stop` was raised.
+
+    After the episode in which the agent has made `budget` value updates nothing more happens: the rest of the record
+    repeats that episode. Nor does anything happen after the step at which values explode; errors are infinite from
+    then on.
+    """
+    taken, largest = 0, 0.0
+    for s in range(record.truth.size):
+        largest = max(largest, abs(record.truth[s]))
+    for episode in range(schedule.shape[0]):
+        rates = schedule[episode]
+        table = tables.at(taken)
+        s = table.draw_start(uniform(world_stream))
+        ends = table.terminal[s]
+        if not ends:
+            begin(agent, rates, s)
+        place = Place(s, 0, 0.0, largest, ends, False)
+        going = True
+        while going:  # twice if the world changes on the way
+            table = tables.at(taken + place.steps)
+            most = tables.holds_until(taken + place.steps, taken + max_steps) - taken
+            place = walk(table, agent, rates, world_stream, agent_stream, place, most, stop)
+            going = place.steps == most < max_steps and not place.ends
+        if not place.ends and place.steps < max_steps:
+            return episode
+        taken += place.steps
+        largest = place.largest
+        if place.lost:
+            record.diverged[0] = taken
+        elif place.steps > 0:
+            finish(agent, rates, place.s, place.ends)
+        record.steps[episode] = place.steps
+        record.reward[episode] = place.gained
+        record.made[episode] = agent.updates[LEARNING] + agent.updates[PLANNING]
+        if not judge(agent, record, episode, taken, largest, max_steps):
+            return episode + 1
+        if record.made[episode] >= budget:
+            repeat(record, episode)
+            return episode + 1
+    return schedule.shape[0]
+
+
+@kernel
+def exploded(agent: Parts, s: int, a: int, largest: float) -> bool:
+    """Whether q(s, a) or a weight of it is no number, or far beyond what values can be; see `bound`.
+
+    In prediction `largest` has the true values, which are returns.
+    """
+    discount = agent.discount if agent.values.n_actions > 1 else 0.0
+    return not abs(agent.values.probe(s, a)) <= bound(largest, discount)
+
+
+@kernel
+def bound(largest: float, discount: float) -> float:
+    """Values beyond it have exploded: far beyond the largest reward so far and any true value, and any return."""
+    returned = largest / max(1.0 - discount, 1.0 / _LONGEST)
+    return min(max(_BEYOND * (1.0 + largest), _FAR * returned), MOST)
+
+
+@kernel
+def judge(agent: Parts, record: Record, episode: int, taken: int, largest: float, max_steps: int) -> bool:
+    """Measure the error after an episode, when so many steps have been taken; whether the run may go on.
+
+    If values have exploded, the error is infinite, and what happened is written into all episodes that follow, which
+    take as many steps as they may: the agent would no longer arrive.
+    """
+    if record.truth.size > 0:
+        measure(agent.values, record, episode, _SMALLER if largest > _HUGE else 1.0)
+        if record.diverged[0] == 0 and not record.rmsve[episode] <= bound(largest, 0.0):
+            record.diverged[0] = taken
+    if record.diverged[0] == 0:
+        return True
+    if record.truth.size > 0:
+        record.rmsve[episode] = np.inf
+        record.rmsve_inner[episode] = np.inf
+    repeat(record, episode)
+    for later in range(episode + 1, record.steps.size):
+        record.steps[later] = max_steps if max_steps < FOREVER else record.steps[later]
+    return False
+
+
+@kernel
+def repeat(record: Record, last: int) -> None:
+    """Write what happened in an episode into all that follow."""
+    for episode in range(last + 1, record.steps.size):
+        record.steps[episode] = record.steps[last]
+        record.made[episode] = record.made[last]
+        record.reward[episode] = record.reward[last]
+        if record.truth.size > 0:
+            record.rmsve[episode] = record.rmsve[last]
+            record.rmsve_inner[episode] = record.rmsve_inner[last]
+
+
+@partial(kernel, fastmath={"reassoc"})  # sums in any order: only what is reported is computed here
+def measure(values: Values, record: Record, episode: int, unit: float) -> None:
+    """The root mean squared value error over all states, and over those that do not end an episode.
+
+    Errors are multiplied by a `unit`, a power of two, before they are squared: they must not overflow.
+    """
+    everywhere, inner, states = 0.0, 0.0, 0.0
+    for s in range(record.truth.size):
+        error = unit * (values.predicted(s) - record.truth[s])
+        everywhere += error * error
+        inner += record.inner[s] * (error * error)
+        states += record.inner[s]
+    record.rmsve[episode] = np.sqrt(everywhere / record.truth.size) / unit
+    record.rmsve_inner[episode] = np.sqrt(inner / max(1.0, states)) / unit
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def raised(typing_context: Any, flag: Any) -> Any:
+    """flag[0] of a uint8 array as another thread last wrote it: a plain read may be moved out of the loop."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.load_atomic(data, "acquire", 1)
+
+    if isinstance(flag, types.Array) and flag.dtype == types.uint8:
+        return types.uint8(flag), generate
+    return None

@@ -1,0 +1,234 @@
+"""`backcast.train`: the same agents, step by step, in any Gymnasium environment with numbered actions."""
+
+import dataclasses
+import time
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
+
+from backcast.agents import Agent
+from backcast.agents.kinds import Setup
+from backcast.core.arrays import as_fraction, as_whole
+from backcast.core.errors import InputError
+from backcast.core.interaction import EPSILON
+from backcast.core.randomness import streams
+from backcast.drivers.loop import begin, exploded, finish, judge, observe
+from backcast.drivers.run import Runs, check_agent, check_size, collect, empty_record
+from backcast.models import CountRows, Rows
+from backcast.models.linear.expectation import BackwardExpectation, forget_states
+from backcast.models.linear.regression import Regression, with_room_for
+from backcast.models.rows import with_room
+from backcast.values.observations import Observations
+from backcast.values.policies import act
+from backcast.worlds.stepping import FOREVER
+from backcast.worlds.tables import from_gymnasium, unusable
+from backcast.worlds.world import World
+
+_MEMORY = 4096
+
+
+class Stepwise:
+    """An agent that is told what happens, one step at a time.
+
+    `begin_episode(s)`, then `act(s)` and `observe(s, a, r, s', terminated)` in turn. It computes exactly what
+    `backcast.run` computes.
+    """
+
+    def __init__(self, agent: Agent, setup: Setup, episodes: int, seed: int) -> None:
+        check_agent(agent)
+        self.parts = agent.build(dataclasses.replace(setup, seed=seed))
+        self.observations = setup.observations
+        self.schedule = agent.rates(episodes)
+        _, self.stream = streams(seed)
+        self._knows_the_graph = setup.world is not None
+        self.episode = -1
+        self._first = True
+
+    def number(self, observation: Any) -> int:
+        """The number of an observation, where states have none of their own."""
+        assert self.observations is not None
+        s = self.observations.number(observation)
+        if self.observations.forgotten.size and isinstance(self.parts.model, BackwardExpectation):
+            forget_states(self.parts.model, self.observations.forgotten, self.parts.values.n_actions)
+        return s
+
+    def begin_episode(self, s: int) -> None:
+        """An episode begins in state s; step sizes and ε are those of the next episode."""
+        self._refuse_unknown(state=s)
+        self.episode += 1
+        self._first = True
+        self._make_room(s, 0, s)
+        begin(self.parts, self.rates, s)
+
+    @property
+    def rates(self) -> Any:
+        """α, α of the model, α of planning and ε of the current episode."""
+        return self.schedule[min(self.episode, len(self.schedule) - 1)]
+
+    def act(self, s: int) -> int:
+        """An ε-greedy action in s."""
+        return int(act(self.parts.values, s, self.rates[EPSILON], self.stream))
+
+    def observe(self, s: int, a: int, r: float, s2: int, terminated: bool) -> None:
+        """One step was taken. A truncated episode is not terminated: its last step bootstraps like any other."""
+        self._refuse_unknown(state=s, action=a, next_state=s2)
+        self._make_room(s, a, s2)
+        observe(self.parts, self.rates, s, a, float(r), s2, bool(terminated), self._first)
+        self._first = False
+
+    def end_episode(self, s: int, terminated: bool) -> None:
+        """The episode is over: it ended in s, or it was cut off there."""
+        finish(self.parts, self.rates, s, bool(terminated))
+
+    def _make_room(self, s: int, a: int, s2: int) -> None:
+        """Rows have room for what the world's graph allows; where the graph is unknown they grow."""
+        if self._knows_the_graph:
+            return
+        n_actions = self.parts.values.n_actions
+        rows = s, s2, s * n_actions + a, s2 * n_actions + a  # whatever rows are conditioned on
+        model = _with_room(self.parts.model, (s, s2), rows, {})
+        if model is not self.parts.model:
+            self.parts = self.parts._replace(model=model)
+
+    def _refuse_unknown(self, **numbers: int) -> None:
+        """Kernels do not check their indices: a state or action outside of the tables must not come that far."""
+        n_actions = self.parts.values.n_actions
+        sizes = {"action": n_actions, "state": self.parts.values.n_states}
+        for name, number in numbers.items():
+            size = sizes["action" if name == "action" else "state"]
+            if not 0 <= number < size:
+                raise InputError(f"{name}: {number} observed, but the environment's space has 0 to {size - 1}")
+
+
+def _with_room(part: Any, states: tuple[int, ...], rows: tuple[int, ...], grown: dict[int, Any]) -> Any:
+    """The same part with room to learn about these states and rows; what is shared within a part stays shared."""
+    if id(part) in grown:
+        return grown[id(part)]
+    new = part
+    if isinstance(part, Rows | CountRows):
+        for row in rows:
+            new = with_room(new, row) if row < len(part.used) else new
+    elif isinstance(part, Regression):
+        new = with_room_for(part, states)
+    elif hasattr(part, "_asdict"):
+        fields = {name: _with_room(field, states, rows, grown) for name, field in part._asdict().items()}
+        if any(fields[name] is not getattr(part, name) for name in fields):
+            new = part._replace(**fields)
+    grown[id(part)] = new
+    return new
+
+
+def train(
+    env: Any, agent: Agent, episodes: int, seed: int, max_steps: int | None = None, discount: float = 0.99
+) -> Runs:
+    """Run an agent in a Gymnasium environment, step by step.
+
+    In Backcast's own environments this gives the same numbers as `backcast.run` with the same seed.
+
+    Args:
+        env: an environment with a Discrete action space; observations are Discrete, or a Box if the agent has features.
+        agent: from `backcast.agent`; the true models need an environment that carries its table.
+        episodes: how many.
+        seed: of the agent, and of the environment's first reset.
+        max_steps: where an episode is truncated, if the environment does not do it before.
+        discount: γ, for environments that do not say.
+
+    Returns:
+        Results as of `backcast.run`, for one seed.
+    """
+    check_agent(agent)
+    if not isinstance(env, gymnasium.Env):
+        raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
+    episodes, (seed,) = check_size(episodes, [as_whole("seed", seed, 0)])
+    limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
+    observation, _ = env.reset(seed=seed)
+    world = _world_of(env, agent, discount)
+    setup = _setup(env, world, agent, discount, seed)
+    walker = Stepwise(agent, setup, episodes, seed)
+    record = empty_record(episodes, world)
+    started = time.thread_time()
+    first_state, first_action = (int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space))
+    largest = float(np.abs(record.truth).max(initial=0.0))
+
+    def number(observation: Any) -> int:
+        return int(observation) - first_state if setup.observations is None else walker.number(observation)
+
+    for episode in range(episodes):
+        if episode:
+            observation, _ = env.reset()
+        s = number(observation)
+        over = world is not None and bool(world.mdp.terminal[s])
+        if not over:
+            walker.begin_episode(s)
+        else:
+            walker.episode += 1
+        terminated = False
+        while not over:
+            a = walker.act(s)
+            observation, r, terminated, truncated, _ = env.step(a + first_action)
+            s2 = number(observation)
+            walker.observe(s, a, float(r), s2, terminated)
+            record.steps[episode] += 1
+            record.reward[episode] += float(r)
+            largest = max(largest, abs(float(r)))
+            if exploded(walker.parts, s, a, largest):
+                record.diverged[0] = record.steps.sum()
+            s = s2
+            over = terminated or truncated or record.steps[episode] == limit or record.diverged[0] > 0
+        if record.steps[episode] and not record.diverged[0]:
+            walker.end_episode(s, terminated)
+        record.made[episode] = walker.parts.updates.sum()
+        if not judge(walker.parts, record, episode, int(record.steps.sum()), largest, limit or FOREVER):
+            break
+    name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
+    result = record, walker.parts, time.thread_time() - started
+    return collect(name, agent, [seed], [result], numbered=setup.observations is None)
+
+
+def _world_of(env: Any, agent: Agent, discount: float) -> World | None:
+    """The world behind an environment: of Backcast's own, and of others if the agent plans with the true model.
+
+    A wrapper may change what states and actions mean: a table is used only if the numbers of both fit.
+    """
+    own = isinstance(getattr(env.unwrapped, "world", None), World) and _is_bare(env)
+    has_table = hasattr(env.unwrapped, "P") or hasattr(env.unwrapped, "world")
+    if not own and not (agent.knows_the_truth and has_table):
+        return None
+    world = from_gymnasium(env, discount)
+    sizes = getattr(env.observation_space, "n", None), getattr(env.action_space, "n", None)
+    return world if sizes == (world.n_states, world.n_actions) else None
+
+
+def _is_bare(env: Any) -> bool:
+    """Whether no wrapper could change what follows a step: rows have room for what the world's graph allows."""
+    while env is not env.unwrapped:
+        if not isinstance(env, (OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit)):
+            return False
+        env = env.env
+    return True
+
+
+def _setup(env: Any, world: World | None, agent: Agent, discount: float, seed: int) -> Setup:
+    """What the agent is told: numbered states, or a Box whose observations it remembers."""
+    if not isinstance(env.action_space, Discrete):
+        raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")
+    if world is not None:
+        return Setup(world.n_states, world.n_actions, world.discount, world)
+    n_actions, discount = int(env.action_space.n), as_fraction("discount", discount)
+    space = env.observation_space
+    if isinstance(space, Discrete):
+        return Setup(int(space.n), n_actions, discount)
+    if not isinstance(space, Box):
+        raise InputError(f"env: {unusable(space)}")
+    if agent.get("features") is None:
+        raise InputError(
+            f"agent: {agent.name!r} has a table, and needs numbered states; the observation space is {space}."
+            " Give it features=backcast.features.tiles() or fourier()"
+        )
+    if agent.get("model") in ("counts", "true"):
+        raise InputError(f"agent: {agent.name!r} has a model of numbered states; the observation space is {space}")
+    memory = agent.get("memory", _MEMORY)
+    return Setup(memory, n_actions, discount, observations=Observations(space, memory, seed))

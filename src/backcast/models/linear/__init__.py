@@ -1,0 +1,1 @@
+"""Models of features, for values that are linear in them."""

@@ -1,0 +1,49 @@
+"""Abstract models: the correction that planning makes, learned itself (appendix C.3).
+
+An abstract model says neither what follows nor what led here, only how the weights should change when the agent thinks
+of a state: Δ(z) = D z, and planning is w ← w + α Δ(z(s)).
+"""
+
+from typing import NamedTuple
+
+from backcast.core.arrays import Vector
+from backcast.core.compiling import part
+from backcast.core.interaction import ALPHA_MODEL, Step
+from backcast.models.linear.regression import Regression
+from backcast.values.linear import LinearValues
+from backcast.values.targets import td_error
+
+
+@part
+class CorrectionModel(NamedTuple):
+    """Corrections Δ(z) of the weights, for the state after a step (looking backward) or the one before it (forward).
+
+    Δ(z) is the expected semi-gradient correction: D by regression of δ φ(s, a) on z, with the error δ as it is before
+    each step is learned from. Errors change while the agent learns, so D follows them: it is always a little late.
+    Looking forward in control, it mixes the corrections of actions as often as they were taken.
+
+    Attributes:
+        correction: regression with an output for each weight.
+        ahead: conditioned on the state before a step.
+    """
+
+    correction: Regression
+    ahead: bool
+
+    def learn(self, values: LinearValues, step: Step, discount: float, rates: Vector) -> None:
+        """One step of D."""
+        s = step.s if self.ahead else step.s2
+        features, start = values.features, step.a * values.n_features
+        delta = td_error(values, step, discount)
+        self.correction.prepare(s, 0)
+        for k in range(features.offset[step.s], features.offset[step.s + 1]):
+            self.correction.regard(start + features.which[k], delta * features.size[k])
+        self.correction.adjust(s, 0, rates[ALPHA_MODEL])
+
+    def improve(self, values: LinearValues, s: int, discount: float, alpha: float) -> int:
+        """Make the correction of s: w ← w + α D z(s)."""
+        self.correction.estimate(s, 0)
+        for i in range(self.correction.counter[0]):
+            key = self.correction.touched[i]
+            values.w[key] += alpha * self.correction.y[key]
+        return 1

@@ -1,0 +1,156 @@
+"""Values that are linear in features, v(s) = x(s)ᵀw and q(s, a) = x(s)ᵀw_a, where few features of a state are not 0."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from backcast.core.arrays import Indices, Matrix, Vector
+from backcast.core.compiling import kernel, part
+from backcast.core.errors import InputError
+
+_HUGE = 1e100  # squares of larger features would overflow
+
+
+@part
+class Features(NamedTuple):
+    """The features of each state: those that are not 0, at the places offset[s] … offset[s + 1] − 1.
+
+    Attributes:
+        offset: (S + 1,).
+        which: (places,) which feature.
+        size: (places,) its size x_i(s).
+        norm: the largest ‖x(s)‖², to which steps of models are relative.
+    """
+
+    offset: Indices
+    which: Indices
+    size: Vector
+    norm: float
+
+    def square(self, s: int) -> float:
+        """The squared norm ‖x(s)‖²."""
+        total = 0.0
+        for k in range(self.offset[s], self.offset[s + 1]):
+            total += self.size[k] * self.size[k]
+        return total
+
+    def product(self, s: int, vector: Vector, start: int) -> float:
+        """The product of x(s) with the entries of a vector from `start` on."""
+        total = 0.0
+        for k in range(self.offset[s], self.offset[s + 1]):
+            total += self.size[k] * vector[start + self.which[k]]
+        return total
+
+
+@part
+class LinearValues(NamedTuple):
+    """Action values q(s, a) = x(s)ᵀw_a; a prediction world has A = 1 and q is v.
+
+    The features of a pair s·A + a are those of s, at the weights of a: φ(s, a)ᵀw = x(s)ᵀw_a.
+
+    Attributes:
+        features: x(s).
+        w: (A · d,) the weights, those of action a from a · d on.
+        n_actions: A.
+        n_features: d.
+        n_given: how many of them the user gave: one more may be that of terminal states.
+    """
+
+    features: Features
+    w: Vector
+    n_actions: int
+    n_features: int
+    n_given: int
+
+    @property
+    def n_states(self) -> int:
+        """S."""
+        return len(self.features.offset) - 1
+
+    def get(self, s: int, a: int) -> float:
+        """q(s, a)."""
+        return self.features.product(s, self.w, a * self.n_features)
+
+    def rank(self, s: int, a: int) -> float:
+        """A number that orders the actions of s as q does, and is equal where q is."""
+        return self.get(s, a)
+
+    def probe(self, s: int, a: int) -> float:
+        """A number that is large where q(s, a) explodes: one of its weights."""
+        first = self.features.offset[s]
+        return self.w[a * self.n_features + self.features.which[first]] if first < self.features.offset[s + 1] else 0.0
+
+    def predicted(self, s: int) -> float:
+        """v(s), in prediction."""
+        return self.get(s, 0)
+
+    def best(self, s: int) -> float:
+        """max_a q(s, a)."""
+        most = self.get(s, 0)
+        for a in range(1, self.n_actions):
+            most = max(most, self.get(s, a))
+        return most
+
+    def move(self, pair: int, target: float, alpha: float) -> None:
+        """A semi-gradient step: w ← w + α (target − q(s, a)) φ(s, a)."""
+        self.nudge(pair, alpha * (target - self.get(pair // self.n_actions, pair % self.n_actions)))
+
+    def nudge(self, pair: int, amount: float) -> None:
+        """Along the features of a pair s·A + a: w ← w + amount · φ(s, a)."""
+        add_features(self.w, self, pair, amount)
+
+
+@kernel
+def add_features(vector: Vector, values: Any, pair: int, amount: float) -> None:
+    """Add φ(s, a) of a pair s·A + a, times an amount, to a vector of the size of the weights."""
+    s, start = pair // values.n_actions, pair % values.n_actions * values.n_features
+    for k in range(values.features.offset[s], values.features.offset[s + 1]):
+        vector[start + values.features.which[k]] += amount * values.features.size[k]
+
+
+def action_values(values: LinearValues) -> Vector:
+    """The values of all states, (S, A)."""
+    weights = values.w.reshape(values.n_actions, values.n_features)
+    found: Vector = as_matrix(values.features, values.n_features) @ weights.T
+    return found
+
+
+def features_of(matrix: Any) -> Features:
+    """The features of a sparse matrix (S, d), a row for each state."""
+    rows = matrix.tocsr()
+    offset, which, size = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)
+    return Features(offset, which, size, largest_norm(matrix) or 1.0)
+
+
+def largest_norm(matrix: Matrix) -> float:
+    """The largest ‖x(s)‖² of a sparse matrix (S, d)."""
+    if np.abs(matrix.data).max(initial=0.0) > _HUGE:
+        raise InputError(
+            f"features: an entry is {np.abs(matrix.data).max():g}; expected at most {_HUGE:g}, or scale them"
+        )
+    return float((matrix * matrix).sum(axis=1).max())
+
+
+def constant(n_states: int) -> Features:
+    """One feature, which is 1 in every state."""
+    places = np.arange(n_states + 1, dtype=np.int64)
+    return Features(places, np.zeros(n_states, dtype=np.int64), np.ones(n_states), 1.0)
+
+
+def empty_features(n_states: int, width: int) -> Features:
+    """Room for `width` features, none larger than 1, of each of so many states that are not known yet."""
+    places = n_states * width
+    offset, which = np.arange(n_states + 1) * width, np.zeros(places, dtype=np.int64)
+    return Features(offset, which, np.zeros(places), float(width))
+
+
+def zero_values(features: Features, n_features: int, n_given: int, n_actions: int) -> LinearValues:
+    """Weights that are all 0."""
+    return LinearValues(features, np.zeros(n_features * n_actions), n_actions, n_features, n_given)
+
+
+def as_matrix(features: Features, n_features: int) -> Matrix:
+    """The features as a sparse matrix, (S, d)."""
+    shape = len(features.offset) - 1, n_features
+    return sparse.csr_array((features.size, features.which, features.offset), shape=shape)

@@ -1,0 +1,49 @@
+"""How agents act: ε-greedily; and how probable that was, for those who learn about another policy."""
+
+from backcast.core.compiling import kernel
+from backcast.core.randomness import Stream, uniform
+from backcast.values.table import Values
+
+
+@kernel
+def act(values: Values, s: int, epsilon: float, stream: Stream) -> int:
+    """An ε-greedy action; ties are broken uniformly at random."""
+    n_actions = values.n_actions
+    if n_actions == 1:
+        return 0
+    if uniform(stream) < epsilon:
+        return int(uniform(stream) * n_actions)
+    best, ties, action = values.rank(s, 0), 1, 0
+    for a in range(1, n_actions):
+        rank = values.rank(s, a)
+        if rank > best:
+            best, ties, action = rank, 1, a
+        elif rank == best:
+            ties += 1
+    if ties == 1:
+        return action
+    left = int(uniform(stream) * ties)
+    for a in range(n_actions):
+        if values.rank(s, a) == best:
+            if left == 0:
+                return a
+            left -= 1
+    return action
+
+
+@kernel
+def greedy_chance(values: Values, s: int, a: int) -> float:
+    """The probability of a under the greedy policy: 1 / ties for each best action, 0 for the others."""
+    chosen, ties = values.rank(s, a), 0
+    for other in range(values.n_actions):
+        rank = values.rank(s, other)
+        if rank > chosen:
+            return 0.0
+        ties += 1 if rank == chosen else 0
+    return 1.0 / ties
+
+
+@kernel
+def chance(values: Values, s: int, a: int, epsilon: float) -> float:
+    """The probability that `act` takes a in s: ε / A + (1 − ε) π_greedy(a | s)."""
+    return epsilon / values.n_actions + (1.0 - epsilon) * greedy_chance(values, s, a)
