@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 import llvmlite
 import numba
+import numpy as np
 from numba.core import caching, config
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -56,13 +57,33 @@ _WITH_KERNELS = (
 OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "forceinline": True}
 
 
-def kernel(function: F, **options: Any) -> F:
-    """Compile with Numba when first called; what belongs to Backcast is loaded if an earlier process compiled it."""
+INTERPRETED = bool(config.DISABLE_JIT)  # NUMBA_DISABLE_JIT=1: kernels are plain Python, for debuggers and coverage
+
+
+def kernel(function: F, wraps_around: bool = False, **options: Any) -> F:
+    """Compile with Numba when first called; what belongs to Backcast is loaded if an earlier process compiled it.
+
+    Args:
+        function: on arrays, numbers and parts.
+        wraps_around: whether its whole numbers are meant to overflow; interpreted, they do so without a warning.
+        options: of `numba.njit`.
+    """
+    if INTERPRETED:
+        return np.errstate(over="ignore")(function) if wraps_around else function
     compiled: Any = numba.njit(**OPTIONS, **options)(function)
-    if _of_backcast(function) and not config.DISABLE_JIT:
+    if _of_backcast(function):
         compiled._cache = _KernelCache(function)
     result: F = compiled
     return result
+
+
+def intrinsic(interpreted: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: what generates machine code, and the function that computes the same where nothing is compiled."""
+
+    def choose(generator: Callable[..., Any]) -> Any:
+        return interpreted if INTERPRETED else numba.extending.intrinsic(generator)
+
+    return choose
 
 
 _parts: list[type] = []

@@ -2,15 +2,20 @@
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba.extending import intrinsic
 
-from backcast.core.compiling import kernel, types
+from backcast.core.compiling import intrinsic, kernel, types
 
 E = 2.718281828459045
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+def _fma(a: float, b: float, c: float) -> float:
+    (p, q), (r, s), (t, u) = (x.as_integer_ratio() for x in (a, b, c))
+    return (p * r * u + t * q * s) / (q * s * u)  # whole numbers, whose quotient is rounded once
+
+
+@intrinsic(interpreted=_fma)
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """The sum a · b + c, rounded once. Unlike a contraction left to the compiler, it is always one."""
 
@@ -20,7 +25,11 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+def _high_product(a: np.uint64, b: np.uint64) -> np.uint64:
+    return np.uint64(int(a) * int(b) >> 64)
+
+
+@intrinsic(interpreted=_high_product)
 def high_product(typing_context: Any, a: Any, b: Any) -> Any:
     """The upper 64 bits of the product of two unsigned 64-bit integers."""
 

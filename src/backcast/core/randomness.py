@@ -5,6 +5,8 @@ A stream is the state of NumPy's PCG64 as four unsigned integers; `uniform` draw
 what the agent decides, so that agents with the same seed see the same world and, in prediction, the same trajectories.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,7 +48,7 @@ def _pcg64(first: int, second: int, third: int, fourth: int) -> Stream:
     return np.array([state >> 64, state & _64, increment >> 64, increment & _64], dtype=np.uint64)
 
 
-@kernel
+@partial(kernel, wraps_around=True)
 def uniform(stream: Stream) -> float:
     """The next number in [0, 1) of the stream (4,), which advances."""
     high, low = stream[0], stream[1]

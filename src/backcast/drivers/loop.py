@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
 from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector
-from backcast.core.compiling import kernel, optional, types
+from backcast.core.compiling import intrinsic, kernel, optional, types
 from backcast.core.interaction import EPSILON, Step
 from backcast.core.randomness import Stream, uniform
 from backcast.values.policies import act
@@ -284,7 +283,11 @@ def measure(values: Values, record: Record, episode: int, unit: float) -> None:
     record.rmsve_inner[episode] = np.sqrt(inner / max(1.0, states)) / unit
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+def _raised(flag: NDArray[np.uint8]) -> int:
+    return int(flag[0])
+
+
+@intrinsic(interpreted=_raised)
 def raised(typing_context: Any, flag: Any) -> Any:
     """flag[0] of a uint8 array as another thread last wrote it: a plain read may be moved out of the loop."""
 

@@ -4,9 +4,8 @@ A planner asks any of them in the same way: `look_ahead(s')` is the value of arr
 kept beside an entry of a row.
 """
 
+import math
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
@@ -60,7 +59,7 @@ class ForwardModel(NamedTuple):
         else:
             self.state_reward[s2] += alpha * (step.r - self.state_reward[s2])
         if self.learns_ends:
-            going = 1.0 / (1.0 + np.exp(-self.goes_on[s2]))
+            going = 1.0 / (1.0 + math.exp(-self.goes_on[s2]))
             # both logits of the two-way softmax move by the same amount, in opposite directions
             self.goes_on[s2] += 2.0 * alpha * ((0.0 if step.ends else 1.0) - going)
 
@@ -130,8 +129,9 @@ def refresh(model: Any, values: Values, s: int, discount: float) -> None:
     model.ahead[s] = h
     model.sum_ahead[1] += 1.0
     if model.sum_ahead[1] > 16 * model.ahead.size:  # so that rounding errors do not pile up
-        model.sum_ahead[0] = model.ahead.sum()
-        model.sum_ahead[1] = 0.0
+        model.sum_ahead[0] = model.sum_ahead[1] = 0.0
+        for h in model.ahead:
+            model.sum_ahead[0] += h
 
 
 @kernel

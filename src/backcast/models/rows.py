@@ -9,6 +9,7 @@ dense softmax up to rounding (w never falls below 1, and grows only like a logar
 Rows that hold true probabilities have w = P, Z = 1 and no unobserved outcome.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ class Rows(NamedTuple):
         first = self.offset[row]
         total = float(self.width)
         for k in range(first, first + self.used[row]):
-            self.weight[k] = np.exp((1.0 - rate) * np.log(self.weight[k]))
+            self.weight[k] = math.exp((1.0 - rate) * math.log(self.weight[k]))
             total += self.weight[k] - 1.0
         self.share[row] = 1.0 / total
 

@@ -13,6 +13,7 @@ The three are the same numbers, to rounding, as if each had been learned by itse
 w ← w + α Σ_s̃ c(z)[s̃] (x̃ᵀΘ_r z + γ xᵀw − x̃ᵀw) x̃, whose cost follows the predecessors that were observed.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -139,8 +140,8 @@ class BackwardFeatures(NamedTuple):
         n = min(int(self.seen[0]), self.residuals.shape[0])
         for i in range(n):
             # Box and Muller's way to a normal number
-            radius = np.sqrt(-2.0 * np.log(1.0 - uniform(self.stream)) / n)
-            g = radius * np.cos(2.0 * np.pi * uniform(self.stream))
+            radius = math.sqrt(-2.0 * math.log(1.0 - uniform(self.stream)) / n)
+            g = radius * math.cos(2.0 * math.pi * uniform(self.stream))
             for key in range(self.drawn.size):
                 self.drawn[key] += g * self.residuals[i, key]
 

@@ -18,6 +18,7 @@ against the last two gradients also to a quarter of the mean of ‖Δ(o_i)‖² 
 do not matter.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ class ExponentialFamily(NamedTuple):
             most = max(most, logit)
         total = 0.0
         for o in range(n):
-            self.chance[o] = np.exp(self.chance[o] - most)
+            self.chance[o] = math.exp(self.chance[o] - most)
             total += self.chance[o]
         for o in range(n):
             self.chance[o] /= total
