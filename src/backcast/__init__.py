@@ -23,7 +23,7 @@ _HOMES = {
     "FiniteMDP": "backcast.mdp",
     "InputError": "backcast.core.errors",
     "Option": "backcast.models.options",
-    "Runs": "backcast.drivers.run",
+    "Runs": "backcast.drivers.results",
     "agent": "backcast.agents",
     "load": "backcast.studies",
     "run": "backcast.drivers.run",
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from backcast import exact, features, testing, worlds
     from backcast.agents import Agent, agent
     from backcast.core.errors import InputError
-    from backcast.drivers.run import Runs, run
+    from backcast.drivers.results import Runs
+    from backcast.drivers.run import run
     from backcast.drivers.train import train
     from backcast.mdp import FiniteMDP
     from backcast.models.options import Option

@@ -7,11 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from backcast.agents import Agent
 from backcast.agents.kinds import Parts, Setup
@@ -21,11 +20,8 @@ from backcast.core.graph import reachable
 from backcast.core.limits import refuse_many
 from backcast.core.randomness import streams
 from backcast.drivers.loop import Record, run_episodes
+from backcast.drivers.results import Runs, collect
 from backcast.mdp import FiniteMDP
-from backcast.models.linear.readable import LINEAR_MODELS, LearnedLinear
-from backcast.models.readable import learned
-from backcast.values.linear import LinearValues
-from backcast.values.table import as_array
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
 
@@ -33,76 +29,6 @@ T = TypeVar("T")
 Seed = int | Sequence[int] | None
 
 _switching, _quick_runs, _usual_interval = threading.Lock(), 0, 5e-3
-
-
-@dataclass(frozen=True)
-class Updates:
-    """Value updates made in each run, (seeds,): by learning, by planning and in all.
-
-    `np.asarray(updates)` is (seeds, 2): learning, planning. `by_episode` (seeds, episodes) counts all of them up to the
-    end of each episode.
-    """
-
-    learning: NDArray[np.int64]
-    planning: NDArray[np.int64]
-    by_episode: NDArray[np.int64] = field(repr=False)
-
-    @property
-    def total(self) -> NDArray[np.int64]:
-        """Learning and planning together."""
-        return self.learning + self.planning
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.stack([self.learning, self.planning], axis=1).astype(dtype or np.int64)
-
-
-@dataclass(frozen=True)
-class Runs:
-    """The results of a number of seeds, each (seeds, episodes) unless said otherwise.
-
-    Attributes:
-        world: the world's name.
-        agent: the agent.
-        seeds: the seeds, in the order of the rows.
-        steps: steps of each episode.
-        reward: undiscounted reward of each episode.
-        rmsve: in prediction, root mean squared value error after each episode over all states; else None.
-        rmsve_inner: the same over states that do not end an episode.
-        updates: value updates, learning and planning apart.
-        values: final values, (seeds, S) in prediction, (seeds, S, A) in control; empty where states have no
-            numbers.
-        weights: of linear values, (seeds, d) in prediction, (seeds, A, d) in control; else None.
-        diverged: (seeds,) the step at which values exploded, counted from 1; 0 where they did not. From that episode on
-            errors are infinite, and later episodes take as many steps as they may.
-        models: the final model of each seed, which can be asked (`models[0].predict(s)`).
-        seconds: processor time of each run, (seeds,), without making the world and the agent.
-    """
-
-    world: str
-    agent: Agent
-    seeds: tuple[Any, ...]
-    steps: NDArray[np.int64] = field(repr=False)
-    reward: Vector = field(repr=False)
-    rmsve: Vector | None = field(repr=False)
-    rmsve_inner: Vector | None = field(repr=False)
-    updates: Updates = field(repr=False)
-    values: Vector = field(repr=False)
-    weights: Vector | None = field(repr=False)
-    models: tuple[Any, ...] = field(repr=False)
-    seconds: Vector = field(repr=False)
-    diverged: NDArray[np.int64] = field(repr=False)
-
-    def __repr__(self) -> str:
-        n, episodes = self.steps.shape
-        what = (
-            f"mean RMSVE {self.rmsve.mean():.3f}"
-            if self.rmsve is not None
-            else f"mean steps per episode {self.steps.mean():.1f}, mean reward {self.reward.mean():.3g}"
-        )
-        lost = self.diverged > 0
-        if lost.any():
-            what = f"{lost.sum()} of {n} seeds diverged, the first at step {self.diverged[lost].min():,}"
-        return f"Runs({self.agent.name} in {self.world}: {n} seeds × {episodes} episodes, {what})"
 
 
 def run(
@@ -258,56 +184,6 @@ def empty_record(episodes: int, world: World | None) -> Record:
     steps, made = np.zeros(episodes, dtype=np.int64), np.zeros(episodes, dtype=np.int64)
     reward, rmsve, rmsve_inner = np.zeros(episodes), np.zeros(errors), np.zeros(errors)
     return Record(steps, made, reward, rmsve, rmsve_inner, truth, inner, np.zeros(1, dtype=np.int64))
-
-
-def collect(
-    world: str,
-    agent: Agent,
-    seeds: Sequence[int],
-    results: Sequence[tuple[Record, Any, float]],
-    numbered: bool = True,
-) -> Runs:
-    """Stack what the runs of each seed left behind; `numbered` if states are, and so have values of their own."""
-    records, parts, seconds = zip(*results, strict=True)
-    predicts = records[0].truth.size > 0
-    stacked = {name: np.stack([getattr(r, name) for r in records]) for name in Record._fields[:5]}
-    counted = np.stack([part.updates for part in parts], axis=1)
-    last = None if numbered else 0
-    return Runs(
-        world,
-        agent,
-        tuple(seeds),
-        stacked["steps"],
-        stacked["reward"],
-        stacked["rmsve"] if predicts else None,
-        stacked["rmsve_inner"] if predicts else None,
-        Updates(counted[0], counted[1], stacked["made"]),
-        _without_one_action(np.stack([as_array(part.values)[:last] for part in parts]), -1),
-        _weights([part.values for part in parts]),
-        tuple(_asked(part.model, part.values) for part in parts),
-        np.array(seconds),
-        np.concatenate([record.diverged for record in records]),
-    )
-
-
-def _asked(model: Any, values: Any) -> Any:
-    """A model that can be asked."""
-    if isinstance(model, LINEAR_MODELS):
-        return LearnedLinear(model, values)
-    return learned(model, values.n_states, values.n_actions)
-
-
-def _weights(values: Sequence[Any]) -> Vector | None:
-    """The weights of linear values, (seeds, A, d), or (seeds, d) in prediction."""
-    if not isinstance(values[0], LinearValues):
-        return None
-    weights = [each.w.reshape(each.n_actions, each.n_features)[:, : each.n_given] for each in values]
-    return _without_one_action(np.stack(weights), 1)
-
-
-def _without_one_action(values: Vector, axis: int) -> Vector:
-    """The same array without the axis of actions, if there is one action."""
-    return np.squeeze(values, axis) if values.shape[axis] == 1 else values
 
 
 def _check_world(world: World) -> None:

@@ -16,7 +16,8 @@ from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON
 from backcast.core.randomness import streams
 from backcast.drivers.loop import begin, exploded, finish, judge, observe
-from backcast.drivers.run import Runs, check_agent, check_size, collect, empty_record
+from backcast.drivers.results import Runs, collect
+from backcast.drivers.run import check_agent, check_size, empty_record
 from backcast.models import CountRows, Rows
 from backcast.models.linear.expectation import BackwardExpectation, forget_states
 from backcast.models.linear.regression import Regression, with_room_for

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from backcast.drivers.run import Runs, one_run, run_in_threads
+from backcast.drivers.results import Runs
+from backcast.drivers.run import one_run, run_in_threads
 from backcast.studies.cells import Cell, digest
 from backcast.studies.metrics import METRICS
 from backcast.studies.spec import Study
