@@ -303,7 +303,10 @@ def test_what_a_killed_job_leaves_behind_is_done_by_others(store, tmp_path):
 
 @pytest.mark.slow
 def test_a_job_whose_time_is_up_goes_on_where_it_was(store, tmp_path):
-    """Twice it is frozen in the midst of a unit until its seven seconds are up; what failed meanwhile is not lost."""
+    """Twice it is told so in the midst of a unit, which is frozen; what failed meanwhile is not lost.
+
+    Of a job of less than ten minutes, submitit takes the signal for the end of its time whenever it comes.
+    """
     study, frozen, requeued = corridor(1000, seeds=8, agents=[RAISES, *TWO]), set(), []
 
     def watch(now):
@@ -311,8 +314,10 @@ def test_a_job_whose_time_is_up_goes_on_where_it_was(store, tmp_path):
         for process in performing(now) if requeued[-1] < 2 and requeued[-1] not in frozen else ():
             process.suspend()
             frozen.add(requeued[-1])
+            job = next(iter(now.running())).removeprefix("job ")
+            psutil.Process(int(job)).children()[0].send_signal(signal.SIGUSR2)
 
-    summary = run_study(store, study, engine=SlurmEngine(store, jobs=1, wall_time=0.12, local=True), watch=watch)
+    summary = run_study(store, study, engine=SlurmEngine(store, jobs=1, wall_time=9, local=True), watch=watch)
     assert summary.runs == 16
     assert sum(len(failure.unit.seeds) for failure in summary.failures) == 8
     assert frozen == {0, 1}
