@@ -6,8 +6,6 @@ import pytest
 import backcast as bc
 from backcast.agents.kinds import KINDS, Setup
 from backcast.drivers.loop import begin, finish, observe
-from backcast.models.readable import learned
-from backcast.values.table import as_array
 
 E = np.e
 
@@ -25,7 +23,7 @@ def follow(parts, steps, rates):
         observe(parts, np.array(rates), s, a, r, s2, ends, first)
         if ends:
             finish(parts, np.array(rates), s2, True)
-    return as_array(parts.values)
+    return parts.values.as_array()
 
 
 def _line(n_states, n_actions, discount):
@@ -61,7 +59,7 @@ def test_backward_dyna_in_prediction_algorithm_2():
     """
     parts, v = walk(bc.agent("backward"), 3, 1, 0.5, [(0, 0, 2.0, 1, False, True)])
     p = E / (E + 2)
-    np.testing.assert_allclose(learned(parts.model, 3, 1).states[1], [p, 1 / (E + 2), 1 / (E + 2)])
+    np.testing.assert_allclose(parts.model.readable(parts.values).states[1], [p, 1 / (E + 2), 1 / (E + 2)])
     np.testing.assert_allclose(v[:, 0], [1 + 0.5 * p * (2 - 1), 0, 0])
     assert parts.updates.tolist() == [1, 3]
 
@@ -111,7 +109,7 @@ def test_forward_dyna_in_control_algorithm_3():
     """
     parts, q = walk(bc.agent("forward"), 2, 2, 0.5, [(0, 0, 1.0, 1, False, True)])
     np.testing.assert_allclose(q[0], [0.5 + 0.5 * (E / (E + 1) - 0.5), 0.5 * 0.5])
-    model = learned(parts.model, 2, 2)
+    model = parts.model.readable(parts.values)
     np.testing.assert_array_equal(model.ends, [True, False])
     assert parts.updates.tolist() == [1, 2]
 

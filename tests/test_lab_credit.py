@@ -96,8 +96,8 @@ def remembering(*transitions):
 
 def test_replay_knows_what_followed_from_its_memory():
     memory = remembering((0, 1, 2, 0), (0, 1, 3, 0), (0, 1, 2, 0), (0, 0, 1, 0))
-    assert successors(memory, 0, 1, 4) == [(2, pytest.approx(2 / 3)), (3, pytest.approx(1 / 3))]
-    assert successors(memory, 1, 0, 4) == []
+    assert successors(memory, 0, 1) == [(2, pytest.approx(2 / 3)), (3, pytest.approx(1 / 3))]
+    assert successors(memory, 1, 0) == []
 
 
 def test_learning_is_marked_and_not_drawn_as_arrows():

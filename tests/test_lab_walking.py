@@ -165,7 +165,7 @@ def test_values_that_explode_stand_still_however_one_walks():
     stage = scene("forward", "backward")
     ticked, walked = Lockstep(stage), Lockstep(stage)
     ticked.way_to(30)(LONG)
-    ticked.walkers[0].now.parts.values.u[:] = 1e9
+    ticked.walkers[0].now.parts.values.fill(1e9)
     ticked.tick()
     assert [walker.lost for walker in ticked.walkers] == [True, False]
     walked._restore(ticked._save())

@@ -11,7 +11,6 @@ from backcast.agents.kinds import Setup
 from backcast.core.interaction import ALPHA, ALPHA_MODEL
 from backcast.drivers.loop import begin, finish, observe
 from backcast.testing import AgentConformance
-from backcast.values.table import as_array
 from plain_learners import PlainExpectedTraces, PlainMonteCarlo, PlainTraces
 from random_worlds import dense, random_mdp, random_policy
 
@@ -32,7 +31,7 @@ def walk(parts, *steps, cut=False):
             begin(parts, RATES, s)
         observe(parts, RATES, s, a, r, s2, t == len(steps) - 1 and not cut, t == 0)
     finish(parts, RATES, s2, not cut)
-    return as_array(parts.values)
+    return parts.values.as_array()
 
 
 def test_monte_carlo_learns_from_every_visit():
@@ -46,7 +45,7 @@ def test_monte_carlo_learns_from_every_visit():
 @pytest.mark.parametrize(("cut", "goes_on"), [(True, 3.0), (False, 0.0)])
 def test_monte_carlo_bootstraps_where_an_episode_was_cut_off(cut, goes_on):
     parts = built(bc.agent("monte-carlo"), 4, 2)
-    parts.values.u[:] = [0, 0, 1, 3, 0, 0, 0, 0]
+    parts.values.fill([0, 0, 1, 3, 0, 0, 0, 0])
     q = walk(parts, (2, 1, 4.0, 0), (0, 1, 1.0, 1), cut=cut)
     g = 1 + 0.5 * goes_on
     np.testing.assert_allclose(q, [[0, 0.5 * g], [1, 3], [0, 0.5 * (4 + 0.5 * g)], [0, 0]])
@@ -165,7 +164,7 @@ def feed(world, agent, steps, seed, twin=None, episodes=40):
 
 
 def assert_equal(parts, twin):
-    np.testing.assert_allclose(as_array(parts.values), twin.q, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(parts.values.as_array(), twin.q, rtol=1e-10, atol=1e-10)
     assert parts.updates.tolist() == [twin.updates, 0]
     if isinstance(twin, PlainExpectedTraces):
         np.testing.assert_allclose(parts.model.matrix, twin.z.reshape(2 * [twin.q.size]), rtol=1e-10, atol=1e-10)
@@ -213,12 +212,12 @@ def test_random_worlds_with_cycles(task, choice, seed, terminals):
 def test_the_traces_that_are_dropped_are_too_small_to_matter():
     world, agent = cyclic(2), bc.agent("td-lambda", alpha=0.3)
     parts, twin = feed(world, agent, 3000, 3, PlainTraces(world.n_states, 1, world.discount, 0.9, smallest=0.0))
-    np.testing.assert_allclose(as_array(parts.values), twin.q, atol=1e-6)
+    np.testing.assert_allclose(parts.values.as_array(), twin.q, atol=1e-6)
     assert parts.updates[0] < twin.updates
     agent = bc.agent("expected-trace", alpha=0.1, alpha_model=0.1)
     twin = PlainExpectedTraces(world.n_states, 1, world.discount, 0.9, smallest=0.0)
     parts, twin = feed(world, agent, 3000, 3, twin)
-    np.testing.assert_allclose(as_array(parts.values), twin.q, atol=1e-6)
+    np.testing.assert_allclose(parts.values.as_array(), twin.q, atol=1e-6)
 
 
 def cyclic(seed):

@@ -433,7 +433,7 @@ def test_a_regression_forgets_no_output_when_there_are_many(ridge):
     for key in range(50):
         s = key % 2
         fit.prepare(s, 0)
-        fit.regard(key, 1.0 + key)
+        fit.subtract(key, 1.0 + key)
         fit.adjust(s, 0, 0.5)
         target = np.eye(50)[key] * (1.0 + key)
         if ridge is None:

@@ -15,7 +15,7 @@ from backcast.drivers.loop import begin, finish, observe
 from backcast.planners.dyna import draw_pair, enlist, no_pairs
 from backcast.planners.replay import empty_memory, empty_prioritized_memory, write_priority
 from backcast.testing import AgentConformance, ModelConformance
-from backcast.values.table import as_array, zeros
+from backcast.values.table import zeros
 from plain_replaying import PlainDyna, PlainDynaPlus, PlainPrioritizedReplay, PlainReplay
 from random_worlds import random_mdp, random_policy
 from test_algorithms_by_hand import walk
@@ -187,7 +187,7 @@ def feed(world, agent, steps, seed):
         twin.observe(rates, s, a, r, s2, ends)
         if agent.kind == "prioritized-replay":
             assert_same(parts, twin)
-            twin.q[:] = as_array(parts.values)
+            twin.q[:] = parts.values.as_array()
         s = s2
         if ends or rng.random() < 0.01:  # some episodes are cut off
             finish(parts, rates, s, ends)
@@ -196,7 +196,7 @@ def feed(world, agent, steps, seed):
 
 
 def assert_same(parts, twin):
-    np.testing.assert_allclose(as_array(parts.values), twin.q, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(parts.values.as_array(), twin.q, rtol=1e-10, atol=1e-10)
     assert parts.updates.tolist() == twin.updates
     if isinstance(twin, PlainPrioritizedReplay):
         leaves = parts.model.sums[parts.model.sums.size // 2 :]
@@ -218,7 +218,7 @@ def test_twins_in_a_maze(kind, learn):
     world = bc.worlds.maze("..G.\n.X..\nS..X", slip=0.5, reward_probability=0.5)
     agent = bc.agent(kind, learn=learn, alpha=0.5, alpha_plan=0.3)
     parts, twin = feed(world, agent, 3000, seed=3)
-    assert as_array(parts.values).max() > 0
+    assert parts.values.as_array().max() > 0
     assert_same(parts, twin)
 
 
@@ -228,7 +228,7 @@ def test_twins_that_forget(kind, forget):
     """In a maze whose walls move, so that a pair has led to several states; rewards are random, and forgotten, too."""
     world = bc.worlds.maze("..G.\n.X..\nS..X", 0.3, 0.5, later=(1000, "X.G.\n....\nS.X."))
     parts, twin = feed(world, bc.agent(kind, alpha=0.5, forget=forget), 2000, seed=4)
-    assert as_array(parts.values).max() > 0
+    assert parts.values.as_array().max() > 0
     assert_same(parts, twin)
 
 
@@ -391,7 +391,7 @@ def test_what_was_experienced_is_solved_exactly(kind):
     average = np.zeros(world.n_states)
     for k in range(300):
         parts.planner.plan(parts.model, parts.values, last, world.discount, np.full(4, 0.1 if k < 50 else 0.001))
-        average += as_array(parts.values)[:, 0] / 200 if k >= 100 else 0.0
+        average += parts.values.as_array()[:, 0] / 200 if k >= 100 else 0.0
     assert np.abs(solution - world.truth).max() > 1.0
     np.testing.assert_allclose(average, solution, atol=0.05)
 

@@ -17,7 +17,6 @@ from backcast.planners.queue import dequeue, empty_queue, enqueue, promote, sett
 from backcast.planners.small_backups import take_in
 from backcast.planners.sweeping import NEAR
 from backcast.testing import AgentConformance
-from backcast.values.table import as_array
 from plain_sweeping import TWINS
 from random_worlds import random_mdp, random_policy, random_steps
 
@@ -38,7 +37,7 @@ def walk(agent, n_states, n_actions, discount, steps, rates=HALF):
     parts = agent.build(Setup(n_states, n_actions, discount, bc.worlds.from_mdp(room)))
     for step in steps:
         tell(parts, *step, rates=rates)
-    return parts, as_array(parts.values)
+    return parts, parts.values.as_array()
 
 
 def tell(parts, s, a, r, s2, ends, rates=HALF):
@@ -163,7 +162,7 @@ def test_a_backup_sets_all_actions_tried_and_only_a_better_best_one_is_news():
     planned = parts.updates[1]
     tell(parts, 1, 1, 1, 2, True)
     assert parts.updates[1] - planned == 2  # both actions of 1, and nobody else
-    np.testing.assert_allclose(as_array(parts.values)[1], [4, 1, 0])
+    np.testing.assert_allclose(parts.values.as_array()[1], [4, 1, 0])
 
 
 def test_peng_and_williams_by_hand():
@@ -229,7 +228,7 @@ def test_certainty_equivalence_by_hand():
     assert parts.planner.tried.pairs.tolist() == [0, 1, 0]
     assert parts.updates.tolist() == [2, 4]
     tell(parts, 0, 0, 1, 2, True, rates=np.ones(4))  # TD: v(0) = 1; but P(1 | 0) = 1/2, so that v(0) = (2 + 1) / 2
-    np.testing.assert_allclose(as_array(parts.values)[:, 0], [1.5, 4, 0])
+    np.testing.assert_allclose(parts.values.as_array()[:, 0], [1.5, 4, 0])
     assert parts.updates.tolist() == [3, 8]
 
 
@@ -266,7 +265,7 @@ def feed(world, agent, twin, steps, seed):
 
 
 def assert_same(parts, plain, deviation):
-    np.testing.assert_allclose(as_array(parts.values), plain.q, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(parts.values.as_array(), plain.q, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(parts.planner.told, plain.V, rtol=1e-10, atol=1e-10)
     assert parts.updates.tolist() == plain.updates
     assert len(plain.waiting) == parts.planner.queue.length[0]
@@ -326,7 +325,7 @@ def test_expectations_are_exact_after_every_step(name, control, forget):
         walker.observe(s, a, table.reward[outcome], s2, ends)
         s, walked = -1 if ends else s2, walked + 1
         planner, rows = walker.parts.planner, walker.parts.model.rows
-        own = as_array(getattr(planner, "expected", walker.parts.values)).ravel()
+        own = getattr(planner, "expected", walker.parts.values).as_array().ravel()
         for pair in np.flatnonzero(rows.total):
             places = slice(rows.offset[pair], rows.offset[pair] + rows.used[pair])
             ahead = world.discount * np.where(mdp.terminal, 0.0, planner.told)[rows.key[places]]
@@ -411,7 +410,7 @@ def test_enough_backups_solve_the_learned_model(name, learn, control, seed, term
     agent = make(name, learn=learn, epsilon=1.0, schedule="constant", forget=[None, 0.2][seed % 2], **plenty)
     _, parts, *_ = one_run(world, agent, seed, agent.rates(4), 30)
     solved = solution(parts.model, world.n_states, world.n_actions, world.discount)
-    np.testing.assert_allclose(as_array(parts.values), solved, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(parts.values.as_array(), solved, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [*ALL, "certainty-equivalence"])
@@ -429,7 +428,7 @@ def test_certainty_equivalence_solves_after_every_episode_in_the_papers_maze():
     for episodes in (1, 5, 40):
         _, parts, *_ = one_run(world, agent, 7, agent.rates(40)[:episodes], 400)
         solved = solution(parts.model, world.n_states, world.n_actions, world.discount)
-        np.testing.assert_allclose(as_array(parts.values), solved, atol=1e-6)
+        np.testing.assert_allclose(parts.values.as_array(), solved, atol=1e-6)
 
 
 # The order of backups
@@ -554,7 +553,7 @@ def test_rows_grow_where_the_graph_is_not_known(name):
             walker.observe(int(s), a, float(r), int(s2), terminated)
             s, over = s2, terminated or truncated
         walker.end_episode(int(s), terminated)
-    assert np.array_equal(as_array(walker.parts.values), as_array(compiled.values))
+    assert np.array_equal(walker.parts.values.as_array(), compiled.values.as_array())
     assert walker.parts.updates.tolist() == compiled.updates.tolist()
 
 

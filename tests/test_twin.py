@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 import backcast as bc
 from backcast.agents.kinds import Setup
 from backcast.drivers.loop import begin, observe
-from backcast.models.readable import learned
 from backcast.twins.dense import DenseTwin
-from backcast.values.table import as_array
 from random_worlds import random_mdp, random_policy, random_steps
 
 PREDICTION = [
@@ -42,7 +40,7 @@ def feed(world, agent, steps, seed, episodes=40):
 def assert_equal_models(parts, twin, world):
     from backcast.twins.dense import softmax
 
-    model = learned(parts.model, world.n_states, world.n_actions)
+    model = parts.model.readable(parts.values)
     if twin.agent.kind == "backward":
         S, A = world.n_states, world.n_actions
         dense = softmax(twin.backward_logits.reshape(S, S * A)).reshape(S, S, A)
@@ -55,7 +53,7 @@ def assert_equal_models(parts, twin, world):
 def test_prediction_on_a_chain_for_ten_thousand_steps(kind, frame, learn):
     world = bc.worlds.chain((12, 6, 3, 5), seed=1)
     parts, twin = feed(world, bc.agent(kind, frame=frame, learn=learn), 10_000, seed=2)
-    np.testing.assert_allclose(as_array(parts.values), twin.q, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(parts.values.as_array(), twin.q, rtol=1e-10, atol=1e-10)
     assert_equal_models(parts, twin, world)
 
 
@@ -65,7 +63,7 @@ def test_prediction_on_a_chain_for_ten_thousand_steps(kind, frame, learn):
 )
 def test_control_in_the_papers_maze_for_ten_thousand_steps(world, kind, frame, learn):
     parts, twin = feed(world, bc.agent(kind, frame=frame, learn=learn), 10_000, seed=3)
-    np.testing.assert_allclose(as_array(parts.values), twin.q, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(parts.values.as_array(), twin.q, rtol=1e-10, atol=1e-10)
     assert_equal_models(parts, twin, world)
 
 
@@ -81,7 +79,7 @@ def test_prediction_on_random_chains(choice, levels, seed, alpha):
     agent = bc.agent(kind, frame=frame, learn=learn, alpha=alpha, alpha_model=0.7)
     world = bc.worlds.chain(levels, seed=seed)
     parts, twin = feed(world, agent, 600, seed)
-    np.testing.assert_allclose(as_array(parts.values), twin.q, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(parts.values.as_array(), twin.q, rtol=1e-10, atol=1e-10)
     assert_equal_models(parts, twin, world)
 
 
@@ -94,7 +92,7 @@ def test_random_worlds_with_cycles(choice, seed, terminals, alpha):
     world = bc.worlds.from_mdp(mdp, random_policy(rng, mdp) if choice in PREDICTION else None, max_steps=50)
     agent = bc.agent(kind, frame=frame, learn=learn, alpha=alpha, schedule="constant")
     parts, twin = feed(world, agent, 600, seed)
-    np.testing.assert_allclose(as_array(parts.values), twin.q, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(parts.values.as_array(), twin.q, rtol=1e-10, atol=1e-10)
     assert_equal_models(parts, twin, world)
 
 
@@ -107,5 +105,5 @@ def test_control_in_random_mazes(choice, seed, slip, reward_probability):
     cells[2, :], cells[2, 0], cells[2, 5] = ".", "S", "G"
     world = bc.worlds.maze("\n".join("".join(row) for row in cells), slip, reward_probability)
     parts, twin = feed(world, bc.agent(kind, frame=frame, learn=learn, alpha=0.8), 500, seed)
-    np.testing.assert_allclose(as_array(parts.values), twin.q, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(parts.values.as_array(), twin.q, rtol=1e-10, atol=1e-10)
     assert_equal_models(parts, twin, world)

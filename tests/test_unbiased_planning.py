@@ -11,7 +11,6 @@ import pytest
 import backcast as bc
 from backcast.agents.kinds import Setup
 from backcast.drivers.loop import begin, observe
-from backcast.values.table import as_array
 from random_worlds import dense, random_mdp, random_policy, random_steps
 
 TINY = 1e-8  # a planning step so small that values stay where they are
@@ -39,8 +38,7 @@ def parts_at(world, agent, v):
 
 
 def set_values(parts, v):
-    parts.values.u[:] = np.ravel(v)
-    parts.values.affine[:] = 1.0, 0.0, 1.0
+    parts.values.fill(np.ravel(v))
 
 
 def events(world):
@@ -168,7 +166,7 @@ def replay(parts, steps, q, rates):
         if first:
             begin(parts, rates, s)
         observe(parts, rates, s, *rest, first)
-        total += (as_array(parts.values) - q).ravel() / TINY
+        total += (parts.values.as_array() - q).ravel() / TINY
     return total
 
 

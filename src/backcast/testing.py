@@ -20,8 +20,6 @@ from backcast.core.arrays import Vector
 from backcast.core.interaction import Step
 from backcast.drivers.run import run
 from backcast.drivers.train import train
-from backcast.models.readable import LearnedBackward, learned
-from backcast.values.table import as_array
 from backcast.worlds import World, chain, maze
 from backcast.worlds.envs import TableEnv
 
@@ -89,10 +87,10 @@ class AgentConformance(_Suite):
             runs = run(world, self.agent(), EPISODES, 2)
             assert np.array_equal(runs.updates.learning, runs.steps.sum(axis=1))
         for world, parts, s, s2 in self._planning_states():
-            before = as_array(parts.values)
+            before = parts.values.as_array()
             step = Step(s, 0, 0.0, s2, False, False)
             counted = parts.planner.plan(parts.model, parts.values, step, world.discount, np.full(4, 0.5))
-            changed = int((as_array(parts.values) != before).sum())
+            changed = int((parts.values.as_array() != before).sum())
             assert changed == counted, f"{counted} updates counted, {changed} values changed"
 
     def _planning_states(self) -> Any:
@@ -100,8 +98,7 @@ class AgentConformance(_Suite):
         for world in self.worlds():
             parts = run_parts(world, self.agent())
             values = parts.values
-            values.u[:] = np.sqrt(np.arange(values.u.size) + 0.5)
-            values.affine[:] = 1.0, 0.0, 1.0
+            values.fill(np.sqrt(np.arange(world.n_states * world.n_actions) + 0.5))
             for s, s2 in _inner_transitions(world):
                 yield world, parts, s, s2
 
@@ -145,14 +142,14 @@ class ExpectedPlanningConformance(_Suite):
         change = np.zeros(world.n_states)
         for s in range(world.n_states):
             parts = self.parts(world, frame="current")
-            parts.values.u[:] = v
+            parts.values.fill(v)
             if hasattr(parts.model, "ahead"):
                 parts.model.ahead[:] = world.discount * v * ~world.mdp.terminal
                 parts.model.sum_ahead[0] = parts.model.ahead.sum()
             ends = bool(world.mdp.terminal[s])
             step = Step(s, 0, 0.0, s, ends, False)
             parts.planner.plan(parts.model, parts.values, step, world.discount, np.ones(4))
-            change += d[s] * (as_array(parts.values)[:, 0] - v)
+            change += d[s] * (parts.values.as_array()[:, 0] - v)
         one = exact.chains.OneStep(world.mdp)
         expected = d * (np.asarray(one.R).sum(axis=1) + one.G @ v - v) * ~world.mdp.terminal
         np.testing.assert_allclose(change, expected, atol=1e-12)
@@ -193,13 +190,13 @@ def model_loss(probabilities: Vector, world: World, backward: bool) -> float:
 
 
 def _probabilities(parts: Parts, world: World) -> Vector:
-    model = learned(parts.model, world.n_states, world.n_actions)
+    model = parts.model.readable(parts.values)
     full = np.nan_to_num(model.joint if _looks_back(parts) else model.transition)  # NaN: nothing is known
     return full.reshape(world.n_states if _looks_back(parts) else world.n_states * world.n_actions, -1)
 
 
 def _looks_back(parts: Parts) -> bool:
-    return isinstance(learned(parts.model, 1, 1), LearnedBackward)
+    return parts.model.predecessors(0) is not None
 
 
 def _inner_transitions(world: World) -> list[tuple[int, int]]:

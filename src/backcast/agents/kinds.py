@@ -20,7 +20,7 @@ from backcast.learners.td import TD
 from backcast.values.coding import features_of_states
 from backcast.values.linear import Features, LinearValues, zero_values
 from backcast.values.observations import Observations
-from backcast.values.table import Values, zeros
+from backcast.values.table import zeros
 from backcast.worlds.world import World
 
 StepSize = float | Sequence[float]
@@ -85,7 +85,7 @@ class Parts(NamedTuple):
     model: Any
     planner: Any
     learner: Any
-    values: Values
+    values: Any  # `backcast.values.contract.Values`
     discount: float
     updates: NDArray[np.int64]  # (2,): value updates by learning and by planning
 

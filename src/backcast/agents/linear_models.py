@@ -18,6 +18,14 @@ from backcast.models.linear.exponential import (
 )
 from backcast.models.linear.regression import Regression, regression
 from backcast.models.linear.rewards import BilinearReward
+from backcast.planners.linear import (
+    DrawnFeatures,
+    ExpectedOutcomes,
+    ExpectedTargets,
+    LearnedCorrection,
+    MeanFeatures,
+    SampledOutcomes,
+)
 from backcast.values.linear import constant
 
 _OBJECTIVES = {"likelihood": LIKELIHOOD, "planner-aware": PLANNER_AWARE, "meta": META}
@@ -44,16 +52,21 @@ class LinearModels:
         by_rls = agent.get("learn_by") == "rls"
         self.ridge = agent.get("ridge", RIDGE) if by_rls else None
 
-    def build(self) -> Any:
-        """The model that the agent's settings name."""
-        how = self.agent.get("model", "expectation")
-        if how == "abstract":
-            return CorrectionModel(self._fit(self.values.w.size, self._corrected()), self.forward)
-        if how in _OBJECTIVES:
-            return self._exponential(_OBJECTIVES[how])
-        if how in ("naive", "gaussian"):
-            return self._of_features(how == "gaussian")
-        return self._expectation()
+    def build(self) -> tuple[Any, Any]:
+        """The model that the agent's settings name, and how it is planned with."""
+        name, samples, weights = self.agent.get("model", "expectation"), self.agent.get("sample"), self.values.w.size
+        if name == "abstract":
+            return CorrectionModel(self._fit(weights, self._corrected()), self.forward), LearnedCorrection()
+        if name == "naive":
+            return self._of_features(0), MeanFeatures()
+        if name == "gaussian":
+            drawn = DrawnFeatures(samples or 1, np.zeros(weights), self.setup.stream())
+            return self._of_features(self.agent.get("buffer", _RESIDUALS)), drawn
+        model = self._exponential(_OBJECTIVES[name]) if name in _OBJECTIVES else self._expectation()
+        if samples is not None:
+            return model, SampledOutcomes(samples, self.setup.stream())
+        pairs = self.setup.n_states * self.setup.n_actions
+        return model, ExpectedTargets() if self.forward else ExpectedOutcomes(np.zeros(pairs))
 
     def _expectation(self) -> Any:
         n, actions = self.values.n_features, self.setup.n_actions
@@ -62,17 +75,14 @@ class LinearModels:
         measure = self._fit(self.setup.n_states * actions, self._fan(1), ridge=self.ridge)
         return BackwardExpectation(measure, self._rewards())
 
-    def _of_features(self, gaussian: bool) -> BackwardFeatures:
+    def _of_features(self, residuals: int) -> BackwardFeatures:
         outputs = self.values.w.size
         return BackwardFeatures(
             mean=self._fit(outputs, self._fan(self.width), ridge=self.ridge),
             rewards=self._rewards(),
-            residuals=np.zeros((self.agent.get("buffer", _RESIDUALS) if gaussian else 0, outputs)),
+            residuals=np.zeros((residuals, outputs)),
             seen=np.zeros(1),
-            drawn=np.zeros(outputs if gaussian else 0),
-            samples=self.agent.get("sample", 1) if gaussian else 0,
             by_pair=self.setup.is_prediction,
-            stream=self.setup.stream(),
         )
 
     def _exponential(self, objective: int) -> Any:
@@ -87,12 +97,11 @@ class LinearModels:
             n_inputs=self.n_inputs,
             branches=branches,
         )
-        scale, samples, stream = np.zeros(2), self.agent.get("sample", 0), setup.stream()
+        scale = np.zeros(2)
         if self.forward:
             goes_on = np.ones(setup.n_states) if setup.is_prediction else np.zeros(setup.n_states)
-            return ExponentialForward(family, self._rewards(), goes_on, scale, objective, samples, stream)
-        error = np.zeros(self.values.w.size)
-        return ExponentialBackward(family, self._rewards(), error, scale, objective, samples, stream)
+            return ExponentialForward(family, self._rewards(), goes_on, scale, objective)
+        return ExponentialBackward(family, self._rewards(), np.zeros(self.values.w.size), scale, objective)
 
     def _rewards(self) -> BilinearReward:
         """Between features of both states in prediction, of the later state alone in control."""

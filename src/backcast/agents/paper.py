@@ -21,7 +21,7 @@ from backcast.planners import (
     SampledPredecessors,
     SampledSuccessors,
 )
-from backcast.planners.linear import ByModel, WeighedPredecessors
+from backcast.planners.linear import WeighedPredecessors
 
 _SPANS = ("horizon", "weights", "lam", "lam_by", "option")
 _LINEAR = ("features", "model_features", "learn_by", "ridge", "memory")
@@ -50,15 +50,15 @@ def q(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 @register("forward", frame="previous", settings=_FORWARD, reference=_PAPER)
 def forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns a forward model and re-evaluates a state from its imagined successors (Algorithm 3)."""
-    model = LinearModels(setup, agent, forward=True).build() if is_linear(agent) else forward_model(setup, agent)
-    return model, forward_planner(setup, agent)
+    model, how = _model_and_how(setup, agent, looks_forward=True)
+    return model, ForwardPlanner(agent.plans_from_current, not agent.learn, how)
 
 
 @register("backward", frame="current", settings=_BACKWARD, reference=_PAPER)
 def backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns a backward model and corrects all states that lead to a state (Algorithms 2 and 4)."""
-    model = LinearModels(setup, agent, forward=False).build() if is_linear(agent) else backward_model(setup, agent)
-    return model, backward_planner(setup, agent)
+    model, how = _model_and_how(setup, agent, looks_forward=False)
+    return model, BackwardPlanner(agent.plans_from_current, not agent.learn, how)
 
 
 @register(
@@ -93,31 +93,29 @@ def both(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     return BothModels(model, back), BothPlanners(planner, planner_back)
 
 
-def is_linear(agent: Agent) -> bool:
-    """Whether its model is one of features; with features, but counts or the truth, it has rows of states."""
+def _model_and_how(setup: Setup, agent: Agent, looks_forward: bool) -> tuple[Any, Any]:
+    """A model, and how it is planned with: one of features if the agent's is, else one with rows of states."""
     learned = agent.get("features") is not None and not agent.knows_the_truth
-    return learned and agent.get("model", "expectation") in LINEAR
+    if learned and agent.get("model", "expectation") in LINEAR:
+        return LinearModels(setup, agent, looks_forward).build()
+    if looks_forward:
+        return forward_model(setup, agent), _successors(setup, agent)
+    return backward_model(setup, agent), _predecessors(setup, agent)
 
 
-def forward_planner(setup: Setup, agent: Agent) -> ForwardPlanner:
-    """Expected updates over all or the most probable successors, or sampled ones; or as a linear model has it."""
+def _successors(setup: Setup, agent: Agent) -> Any:
+    """Expected updates over all or the most probable successors, or sampled ones."""
     samples = agent.get("sample")
-    how: Any = AllSuccessors(agent.get("top", 0)) if samples is None else SampledSuccessors(samples, setup.stream(2))
-    if is_linear(agent):
-        how = ByModel()
-    return ForwardPlanner(agent.plans_from_current, not agent.learn, how)
+    return AllSuccessors(agent.get("top", 0)) if samples is None else SampledSuccessors(samples, setup.stream(2))
 
 
-def backward_planner(setup: Setup, agent: Agent) -> BackwardPlanner:
+def _predecessors(setup: Setup, agent: Agent) -> Any:
     """Corrections of all predecessors, of the most probable or of sampled ones, and of theirs in turn."""
     samples, top, depth = agent.get("sample"), agent.get("top", 0), agent.get("depth", 1)
-    how: Any = AllPredecessors()
-    if is_linear(agent):
-        how = ByModel()
-    elif samples is not None:
-        how = SampledPredecessors(samples, depth, setup.stream())
-    elif top or depth > 1:
-        how = Predecessors(top, depth, *(np.zeros(depth, dtype=np.int64) for _ in range(3)))
-    elif agent.get("features") is not None:
-        how = WeighedPredecessors(np.zeros(setup.n_states * setup.n_actions))
-    return BackwardPlanner(agent.plans_from_current, not agent.learn, how)
+    if samples is not None:
+        return SampledPredecessors(samples, depth, setup.stream())
+    if top or depth > 1:
+        return Predecessors(top, depth, *(np.zeros(depth, dtype=np.int64) for _ in range(3)))
+    if agent.get("features") is not None:
+        return WeighedPredecessors(np.zeros(setup.n_states * setup.n_actions))
+    return AllPredecessors()

@@ -10,7 +10,7 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.models import BackwardModel, ExtendedForward, ExtendedModel, ForwardModel, LambdaModel
 from backcast.models.counts import CountRows, empty_counts
-from backcast.models.lambda_td import empty_mixtures
+from backcast.models.lambda_td import LambdaForward, empty_mixtures
 from backcast.models.options import option_chances, per_state
 from backcast.models.past import GREEDY, NOBODY, Stop, empty_past
 from backcast.models.rows import empty_rows
@@ -69,7 +69,7 @@ def backward_model(setup: Setup, agent: Agent) -> Any:
         by_pair=setup.is_prediction,
         learns=how != "true",
         forgets=agent.get("forget", 0.0),
-        follow=_follow(setup, agent),
+        target_policy=_target_policy(setup, agent),
         restarts=_restarts(setup, agent, np.zeros(setup.n_states, dtype=np.int64)),
     )
 
@@ -82,13 +82,14 @@ def _how(agent: Agent) -> str:
     return str(agent.get("model", "counts" if agent.get("conditioned") or ends else "softmax"))
 
 
-def _lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> LambdaModel:
+def _lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> LambdaForward | LambdaModel:
     width = setup.n_states * (1 if forward else setup.n_actions)
     room_for(setup, agent, forward)  # refuses worlds that are too large
     rows = empty_mixtures(setup.n_states, width)
     lam = per_state("lam", agent.get("lam"), setup.n_states)
     told = np.zeros(1, dtype=np.bool_)
-    return LambdaModel(rows, lam, np.full(1, -1), told, setup.n_actions, forward, NOBODY, NOBODY)
+    model = LambdaModel(rows, lam, np.full(1, -1), told, setup.n_actions, forward)
+    return LambdaForward(model, rows, NOBODY, NOBODY) if forward else model
 
 
 def _along_the_way(setup: Setup, agent: Agent, forward: bool) -> ExtendedModel:
@@ -115,7 +116,7 @@ def _along_the_way(setup: Setup, agent: Agent, forward: bool) -> ExtendedModel:
         past=empty_past(len(span.weights) or _LONGEST),
         stop=Stop(np.cumsum(span.weights), span.stop, span.go_on, setup.stream(1)),
         usual_discount=_usual_discount(span, setup.discount),
-        follow=_follow(setup, agent),
+        target_policy=_target_policy(setup, agent),
         forgets=agent.get("forget", 0.0),
         n_actions=setup.n_actions,
         conditioned=conditioned,
@@ -171,7 +172,7 @@ def _usual_discount(span: Span, discount: float) -> float:
     return float(span.weights @ discount ** np.arange(1, len(span.weights) + 1))
 
 
-def _follow(setup: Setup, agent: Agent) -> Vector:
+def _target_policy(setup: Setup, agent: Agent) -> Vector:
     """The policy that steps are weighted towards: an option's, the greedy one, or nobody's."""
     option = agent.get("option")
     policy = None if option is None else option.policy

@@ -13,7 +13,6 @@ from backcast.drivers.loop import observe
 from backcast.drivers.run import run
 from backcast.studies.store import machine
 from backcast.twins.dense import DenseTwin
-from backcast.values.table import as_array
 
 
 def examine() -> bool:
@@ -57,7 +56,7 @@ def _kernels() -> str:
         observe(parts, rates, s, a, r, s2, ends, step == 0)
         twin.observe(rates, s, a, r, s2, ends, step == 0)
         s = 16 if ends else s2
-    gap = float(np.abs(as_array(parts.values) - twin.q).max())
+    gap = float(np.abs(parts.values.as_array() - twin.q).max())
     assert gap < 1e-10, f"kernel and dense twin differ by {gap}"
     return f"kernel and dense NumPy twin agree to {gap:.0e} after 1,000 steps"
 

@@ -86,6 +86,12 @@ def intrinsic(interpreted: Callable[..., Any]) -> Callable[[Callable[..., Any]],
     return choose
 
 
+def in_python(method: F) -> F:
+    """Decorator: a method of a part that is not compiled, because only Python asks for it."""
+    method._in_python = True  # type: ignore[attr-defined]
+    return method
+
+
 _parts: list[type] = []
 _methods: dict[str, dict[type, Callable[..., Any]]] = {}
 _defaults: dict[str, Callable[..., Any]] = {}
@@ -105,14 +111,14 @@ def part(cls: C) -> C:
     _fields.update(dict.fromkeys(cls.__annotations__, cls.__name__))
     _give_own_name(cls)
     for name, method in list(vars(cls).items()):
-        if inspect.isfunction(method) and not name.startswith("_"):
+        if inspect.isfunction(method) and not name.startswith("_") and _is_compiled(method):
             if name not in _methods:
                 _announce(name, method)
             _methods[name][cls] = method
             setattr(cls, name, kernel(method))
     _parts.append(cls)
     for name, default in _defaults.items():
-        _complete(cls, name, kernel(default))
+        _complete(cls, name, default)
     for name in _fields.keys() & _methods.keys():
         raise TypeError(f"{cls.__name__}: {name!r} is a field of {_fields[name]} and a method of a part; rename one")
     return cls
@@ -123,10 +129,10 @@ def optional(name: str) -> Callable[[F], F]:
 
     def add(function: F) -> F:
         _defaults[name] = function
-        if name not in _methods:
+        if name not in _methods and _is_compiled(function):
             _announce(name, function)
         for cls in _parts:
-            _complete(cls, name, kernel(function))
+            _complete(cls, name, function)
         return function
 
     return add
@@ -142,10 +148,14 @@ def _give_own_name(cls: type) -> None:
         cls.__name__ = f"{cls.__name__}~{taken + 1}"
 
 
+def _is_compiled(method: Callable[..., Any]) -> bool:
+    return not hasattr(method, "_in_python")
+
+
 def _complete(cls: type, name: str, default: Callable[..., Any]) -> None:
     """Give a part the default of a method that it does not have, for callers in Python."""
     if not hasattr(cls, name):
-        setattr(cls, name, default)
+        setattr(cls, name, kernel(default) if _is_compiled(default) else default)
 
 
 def _announce(name: str, example: Callable[..., Any]) -> None:

@@ -17,8 +17,8 @@ from backcast.core.arrays import Vector
 from backcast.core.compiling import intrinsic, kernel, optional, types
 from backcast.core.interaction import EPSILON, Step
 from backcast.core.randomness import Stream, uniform
+from backcast.values.contract import Values
 from backcast.values.policies import act
-from backcast.values.table import Values
 from backcast.worlds.stepping import FOREVER, Table, Tables
 
 LEARNING, PLANNING = 0, 1  # the two counters of value updates

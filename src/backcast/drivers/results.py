@@ -10,10 +10,6 @@ from numpy.typing import DTypeLike, NDArray
 from backcast.agents.kinds import Agent
 from backcast.core.arrays import Vector
 from backcast.drivers.loop import Record
-from backcast.models.linear.readable import LINEAR_MODELS, LearnedLinear
-from backcast.models.readable import learned
-from backcast.values.linear import LinearValues
-from backcast.values.table import as_array
 
 
 @dataclass(frozen=True)
@@ -108,27 +104,19 @@ def collect(
         stacked["rmsve"] if predicts else None,
         stacked["rmsve_inner"] if predicts else None,
         Updates(counted[0], counted[1], stacked["made"]),
-        _without_one_action(np.stack([as_array(part.values)[:last] for part in parts]), -1),
+        _without_one_action(np.stack([part.values.as_array()[:last] for part in parts]), -1),
         _weights([part.values for part in parts]),
-        tuple(_asked(part.model, part.values) for part in parts),
+        tuple(part.model.readable(part.values) for part in parts),
         np.array(seconds),
         np.concatenate([record.diverged for record in records]),
     )
 
 
-def _asked(model: Any, values: Any) -> Any:
-    """A model that can be asked."""
-    if isinstance(model, LINEAR_MODELS):
-        return LearnedLinear(model, values)
-    return learned(model, values.n_states, values.n_actions)
-
-
 def _weights(values: Sequence[Any]) -> Vector | None:
     """The weights of linear values, (seeds, A, d), or (seeds, d) in prediction."""
-    if not isinstance(values[0], LinearValues):
+    if values[0].as_weights() is None:
         return None
-    weights = [each.w.reshape(each.n_actions, each.n_features)[:, : each.n_given] for each in values]
-    return _without_one_action(np.stack(weights), 1)
+    return _without_one_action(np.stack([each.as_weights() for each in values]), 1)
 
 
 def _without_one_action(values: Vector, axis: int) -> Vector:

@@ -14,14 +14,11 @@ from backcast.agents.kinds import Setup
 from backcast.core.arrays import as_fraction, as_whole
 from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON
+from backcast.core.nesting import rebuilt, with_all_inside
 from backcast.core.randomness import streams
 from backcast.drivers.loop import begin, exploded, finish, judge, observe
 from backcast.drivers.results import Runs, collect
 from backcast.drivers.run import check_agent, check_size, empty_record
-from backcast.models import CountRows, Rows
-from backcast.models.linear.expectation import BackwardExpectation, forget_states
-from backcast.models.linear.regression import Regression, with_room_for
-from backcast.models.rows import with_room
 from backcast.values.observations import Observations
 from backcast.values.policies import act
 from backcast.worlds.stepping import FOREVER
@@ -52,8 +49,10 @@ class Stepwise:
         """The number of an observation, where states have none of their own."""
         assert self.observations is not None
         s = self.observations.number(observation)
-        if self.observations.forgotten.size and isinstance(self.parts.model, BackwardExpectation):
-            forget_states(self.parts.model, self.observations.forgotten, self.parts.values.n_actions)
+        if self.observations.forgotten.size:
+            for part in with_all_inside(self.parts):
+                if hasattr(part, "forget_states"):
+                    part.forget_states(self.observations.forgotten, self.parts.values.n_actions)
         return s
 
     def begin_episode(self, s: int) -> None:
@@ -90,9 +89,11 @@ class Stepwise:
             return
         n_actions = self.parts.values.n_actions
         rows = s, s2, s * n_actions + a, s2 * n_actions + a  # whatever rows are conditioned on
-        model = _with_room(self.parts.model, (s, s2), rows, {})
-        if model is not self.parts.model:
-            self.parts = self.parts._replace(model=model)
+
+        def with_room(part: Any) -> Any | None:
+            return part.with_room((s, s2), rows) if hasattr(part, "with_room") else None
+
+        self.parts = self.parts._replace(model=rebuilt(self.parts.model, with_room))
 
     def _refuse_unknown(self, **numbers: int) -> None:
         """Kernels do not check their indices: a state or action outside of the tables must not come that far."""
@@ -102,24 +103,6 @@ class Stepwise:
             size = sizes["action" if name == "action" else "state"]
             if not 0 <= number < size:
                 raise InputError(f"{name}: {number} observed, but the environment's space has 0 to {size - 1}")
-
-
-def _with_room(part: Any, states: tuple[int, ...], rows: tuple[int, ...], grown: dict[int, Any]) -> Any:
-    """The same part with room to learn about these states and rows; what is shared within a part stays shared."""
-    if id(part) in grown:
-        return grown[id(part)]
-    new = part
-    if isinstance(part, Rows | CountRows):
-        for row in rows:
-            new = with_room(new, row) if row < len(part.used) else new
-    elif isinstance(part, Regression):
-        new = with_room_for(part, states)
-    elif hasattr(part, "_asdict"):
-        fields = {name: _with_room(field, states, rows, grown) for name, field in part._asdict().items()}
-        if any(fields[name] is not getattr(part, name) for name in fields):
-            new = part._replace(**fields)
-    grown[id(part)] = new
-    return new
 
 
 def train(

@@ -9,12 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
-from backcast.models.forward import ExtendedForward, ForwardModel
-from backcast.models.lambda_td import LambdaModel
-from backcast.models.rows import predict
-from backcast.models.side_by_side import BothModels
-from backcast.models.two_way import TwoWayModel
-from backcast.planners.replay import Memory, PrioritizedMemory, held
 
 How = Literal["learning", "backward", "forward", "elsewhere"]
 Arrow = tuple[int, int, float]
@@ -126,59 +120,26 @@ def _contributions(change: Change, s: int, a: int, by: float) -> list[tuple[int,
     Where updates were sampled, or made with older values, their sum is another: then the change is spread over what
     may follow, by probability. What nothing is known to follow was informed by itself.
     """
-    known = outlooks(change.model, s, a, change.before.max(axis=1), change.discount)
-    if not known:
+    known = change.model.successors(s, a)
+    if known is None or not known.keys.size:
         return [] if change.how == "forward" else [(s, by)]
-    pulls = [(s2, p * (target - change.before[s, a])) for s2, p, target in known]
+    targets = known.targets(change.before.max(axis=1), change.discount)
+    states, chances = known.keys.tolist(), known.probability.tolist()
+    pulls = list(zip(states, (known.probability * (targets - change.before[s, a])).tolist(), strict=True))
     if change.how == "forward":
         return [(s2, change.rate * pull) for s2, pull in pulls]
     together = sum(pull for _, pull in pulls)
     if together * by > 0 and abs(by) <= abs(together) * (1 + 1e-6):
         return [(s2, pull * by / together) for s2, pull in pulls]
-    return [(s2, p * by) for s2, p, _ in known]
+    return [(s2, p * by) for s2, p in zip(states, chances, strict=True)]
 
 
-def successors(model: Any, s: int, a: int, n_states: int) -> list[tuple[int, float]]:
-    """The states that are known to follow (s, a), with their probabilities, the most probable first."""
-    known = outlooks(model, s, a, np.zeros(n_states), 1.0)
-    return sorted(((s2, p) for s2, p, _ in known), key=lambda entry: -entry[1])
-
-
-def looks_ahead(model: Any) -> bool:
-    """Whether an agent with this model knows what follows a state."""
-    forward = ForwardModel | ExtendedForward | TwoWayModel | BothModels | Memory | PrioritizedMemory
-    return isinstance(model, forward) or (isinstance(model, LambdaModel) and model.forward)
-
-
-def outlooks(model: Any, s: int, a: int, best: Vector, discount: float) -> list[tuple[int, float, float]]:
-    """What is known to follow (s, a): s', its probability, and r + γ̄(s') max_a' q(s', a') where that is best[s']."""
-    if not looks_ahead(model):
-        return []
-    if isinstance(model, BothModels):
-        model = model.forward
-    if isinstance(model, Memory | PrioritizedMemory):
-        return _remembered(model.memory if isinstance(model, PrioritizedMemory) else model, s, a, best, discount)
-    rows = model.rows
-    row = s * (len(rows.used) // best.size) + a
-    places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
-    states, p, _ = predict(rows, row)
-    reward, carried = rows.reward[places], rows.carried[places]
-    if isinstance(model, LambdaModel):  # whose rows hold what belongs to all ways together
-        reward, carried = reward / rows.weight[places], carried / rows.weight[places]
-    if isinstance(model, ForwardModel):
-        reward, carried = reward + model.state_reward[states], np.where(model.goes_on[states] > 0, discount, 0.0)
-    return list(zip(states.tolist(), p.tolist(), (reward + carried * best[states]).tolist(), strict=True))
-
-
-def _remembered(memory: Memory, s: int, a: int, best: Vector, discount: float) -> list[tuple[int, float, float]]:
-    n = held(memory)
-    here = np.flatnonzero((memory.s[:n] == s) & (memory.a[:n] == a))
-    following = memory.s2[here]
-    targets = memory.r[here] + np.where(memory.ends[here], 0.0, discount) * best[following]
-    return [
-        (int(s2), float(np.mean(following == s2)), float(targets[following == s2].mean()))
-        for s2 in np.unique(following)
-    ]
+def successors(model: Any, s: int, a: int) -> list[tuple[int, float]] | None:
+    """The states that are known to follow (s, a), the most probable first; None if the model does not look ahead."""
+    known = model.successors(s, a)
+    if known is None:
+        return None
+    return sorted(zip(known.keys.tolist(), known.probability.tolist(), strict=True), key=lambda entry: -entry[1])
 
 
 def _sentence(change: Change, name_of: Callable[[int], str]) -> str:

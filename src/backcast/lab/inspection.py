@@ -8,14 +8,11 @@ from backcast import exact
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON
-from backcast.lab.credit import looks_ahead, successors
+from backcast.lab.credit import successors
 from backcast.lab.lockstep import Lockstep
 from backcast.lab.walker import Walker
-from backcast.models.readable import LearnedBackward, learned
-from backcast.models.rows import predict
-from backcast.models.side_by_side import BothModels
+from backcast.models.rows import known_of
 from backcast.models.truth import extended_rows
-from backcast.models.two_way import TwoWayModel
 from backcast.worlds.world import World
 
 MOST = 40  # neighbours that are sent, the most probable ones
@@ -49,17 +46,13 @@ def _beliefs(walker: Walker, s: int) -> dict[str, Any]:
     model, world = walker.now.parts.model, walker.era.world
     n_states, n_actions = world.n_states, world.n_actions
     ends, far = bool(world.mdp.terminal[s]), walker.agent.looks_far
-    led, left = believed_predecessors(model, s, n_states, n_actions)
+    led, left = believed_predecessors(model, s, n_actions)
     truth, about = true_predecessors(walker, s)
     return {
         "exact": _number(walker.era.truth[s]),
         "true_successors": [{"action": a, "to": _true_successors(world, s, a)} for a in range(n_actions)],
         "values": [_number(q) for q in walker.action_values[s]],
-        "successors": [
-            {"action": a, "to": [] if ends else successors(model, s, a, n_states)[:MOST]} for a in range(n_actions)
-        ]
-        if looks_ahead(model) and not far  # over several steps they are no neighbours of what is true over one
-        else None,
+        "successors": None if far else _believed_successors(model, s, n_actions, ends),
         "predecessors": led,
         "other": left,
         "unseen": n_states * n_actions - len(led or ()),
@@ -68,23 +61,24 @@ def _beliefs(walker: Walker, s: int) -> dict[str, Any]:
     }
 
 
-def believed_predecessors(
-    model: Any, s: int, n_states: int, n_actions: int
-) -> tuple[list[tuple[int, int, float]] | None, float]:
+def _believed_successors(model: Any, s: int, n_actions: int, ends: bool) -> list[dict[str, Any]] | None:
+    """The states that a model has seen follow s, for each action; None if it does not look ahead, or over more steps.
+
+    Over several steps they are no neighbours of what is true over one.
+    """
+    followed = [successors(model, s, a) for a in range(n_actions)]
+    if followed[0] is None:
+        return None
+    return [{"action": a, "to": [] if ends else (to or [])[:MOST]} for a, to in enumerate(followed)]
+
+
+def believed_predecessors(model: Any, s: int, n_actions: int) -> tuple[list[tuple[int, int, float]] | None, float]:
     """(s̃, ã, probability) of those that a backward model has seen lead to s, and what it leaves for each other one.
 
     None: the agent has no backward model.
     """
-    if isinstance(model, BothModels):
-        model = model.backward
-    if isinstance(model, TwoWayModel):
-        pairs, probability, _ = predict(model.led_here, s)
-        return _pairs(pairs, probability, n_actions), 0.0
-    asked = learned(model, n_states, n_actions)
-    if not isinstance(asked, LearnedBackward):
-        return None, 0.0
-    prediction = asked.predict(s)
-    return list(prediction)[:MOST], prediction.each_other
+    known = model.predecessors(s)
+    return (None, 0.0) if known is None else (_pairs(known.keys, known.probability, n_actions), known.each_other)
 
 
 def true_predecessors(walker: Walker, s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
@@ -106,22 +100,17 @@ def true_predecessors(walker: Walker, s: int) -> tuple[list[tuple[int, int, floa
     choices = np.ones((world.n_states, 1)) if world.n_actions == 1 else policy
     came_from = (np.where(world.mdp.terminal, 0.0, d)[:, None] * choices).ravel()
     joint = came_from * world.rows.tocsc()[:, [s]].toarray().ravel() / d[s]
-    if joint.any() and not _contains_restarts(walker.now.parts.model):
+    if joint.any() and not walker.now.parts.model.contains_restarts():
         joint /= joint.sum()
     pairs = np.flatnonzero(joint > 0)
     return _pairs(pairs, joint[pairs], world.n_actions), about
 
 
-def _contains_restarts(model: Any) -> bool:
-    asked = learned(model.backward if isinstance(model, BothModels) else model, 1, 1)
-    return isinstance(asked, LearnedBackward) and asked.contains_restarts
-
-
 def _true_over_steps(world: World, span: tuple[str, Any], s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
     if not world.is_prediction:
         return None, "over several steps it is not computed in control, where policies change"
-    states, probability, _ = predict(extended_rows(world, span, False), s)
-    return _pairs(states, probability, 1), "over the steps that the model looks back"
+    known = known_of(extended_rows(world, span, False), s)
+    return _pairs(known.keys, known.probability, 1), "over the steps that the model looks back"
 
 
 def _followed(walker: Walker) -> tuple[Any, str]:

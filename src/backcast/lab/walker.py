@@ -17,14 +17,11 @@ from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector
 from backcast.core.interaction import ALPHA_PLAN, EPSILON, Step
 from backcast.core.randomness import Stream, streams, uniform
-from backcast.drivers.loop import PLANNING, Place, exploded, finish, learn_from, plan_after, plan_first, walk
+from backcast.drivers.loop import PLANNING, Place, exploded, finish, learn_from, walk
 from backcast.lab.credit import Change, Credit, How, counted, credit_of
 from backcast.lab.scene import Era, Scene
-from backcast.models import Rows
-from backcast.planners import BackwardPlanner, BothPlanners, ForwardPlanner, NoPlanner
 from backcast.planners.witness import way, witnessed
 from backcast.values.policies import act
-from backcast.values.table import as_array
 
 TRAIL = 200  # states of an episode that are shown
 
@@ -96,7 +93,7 @@ class Walker:
     @property
     def action_values(self) -> Vector:
         """q, (S, A), a copy."""
-        return np.array(as_array(self.now.parts.values))
+        return np.array(self.now.parts.values.as_array())
 
     @property
     def way(self) -> list[int]:
@@ -114,7 +111,7 @@ class Walker:
     def begin_episode(self) -> None:
         """Draw a start and begin there."""
         for *_, plan in self._begin():
-            plan()
+            self.now.parts.updates[PLANNING] += plan()
 
     def _begin(self) -> "Iterator[Plan]":
         """Draw a start and begin there; what the planner does before the first step is left to the caller."""
@@ -142,7 +139,8 @@ class Walker:
         while not self.over and now.place.steps < most and not self.stop[0]:  # twice if the world changes on the way
             holds = self.tables.holds_until(now.taken, now.before + most) - now.before
             arguments = self.tables.at(now.taken), now.parts, self.rates, now.world_stream, now.agent_stream
-            now.place = Place(*walk(*arguments, now.place, holds, self.stop))
+            s, steps, gained, largest, ends, lost = walk(*arguments, now.place, holds, self.stop)
+            now.place = Place(int(s), int(steps), float(gained), float(largest), bool(ends), bool(lost))
         self._conclude()
 
     def tick(self, begins: bool) -> Credit:
@@ -173,16 +171,15 @@ class Walker:
     def _planned(self, plans: "Iterator[Plan]", before: Vector) -> Any:
         """Plan, and yield what each plan has changed; the values after the last."""
         for how, origin, parts, plan in plans:
-            plan()
+            parts.updates[PLANNING] += plan()
             before = yield from self._change(how, origin, before, parts.model)
         return before
 
-    def _change(self, how: How | None, origin: int | None, before: Vector, model: Any = None) -> Any:
-        """Yield what has changed, if anything was done; the values after it."""
+    def _change(self, how: How, origin: int | None, before: Vector, model: Any = None) -> Any:
+        """Yield what has changed; the values after it."""
         after = self.action_values
         model = self.now.parts.model if model is None else model
-        if how is not None:
-            yield Change(how, origin, before, after, model, self.rates[ALPHA_PLAN], self.now.parts.discount)
+        yield Change(how, origin, before, after, model, self.rates[ALPHA_PLAN], self.now.parts.discount)
         return after
 
     def _step(self) -> Step:
@@ -205,68 +202,40 @@ class Walker:
             finish(self.now.parts, self.rates, place.s, place.ends)
 
 
-Plan = tuple[How | None, int | None, Parts, Callable[[], None]]
+Plan = tuple[How, int | None, Parts, Callable[[], int]]
 
 
 def _plans(parts: Parts, rates: Vector, step: Step) -> Iterator[Plan]:
-    """What an agent's planner does after a step, one state that is planned from after the other, without its witness.
+    """What an agent's planners do after a step, one state that is planned from after the other.
 
-    How, from which state, by which agent (one that plans in both directions is two), and what is to be called.
+    How, from which state, by which agent (one that has several planners is several), and what is to be called.
     """
     for alone in _one_by_one(parts):
-        planner = alone.planner
-        if isinstance(planner, BackwardPlanner) and not planner.current and planner.pure and step.ends:
-            before_it = step._replace(ends=False)
-            yield *_aim(alone, before_it), alone, partial(plan_after, alone, rates, before_it)
-            if alone.model.describes(False, 0):
-                yield "backward", step.s2, alone, partial(_plan_from_the_end, alone, rates, step.s2)
-        else:
-            yield *_aim(alone, step), alone, partial(plan_after, alone, rates, step)
+        planner, model, values, discount = alone.planner, alone.model, alone.values, alone.discount
+        how = planner.direction()
+        if how == "elsewhere":
+            yield how, None, alone, partial(planner.plan, model, values, step, discount, rates)
+            continue
+        planner.attend(model, values, step, discount)
+        origins = planner.origins(model, step)
+        for s, planned, ends in ((step.s, origins.previous, False), (step.s2, origins.current, step.ends)):
+            if planned:
+                yield how, s, alone, partial(planner.plan_from, model, values, s, ends, discount, rates)
 
 
 def _first_plans(parts: Parts, rates: Vector, s: int) -> Iterator[Plan]:
     """The same when an episode begins in s."""
     for alone in _one_by_one(parts):
-        yield *_first_aim(alone, s), alone, partial(plan_first, alone, rates, s)
+        how = alone.planner.direction()
+        if how == "elsewhere" or alone.planner.plans_first(alone.model):
+            begin = partial(alone.planner.begin, alone.model, alone.values, s, alone.discount, rates)
+            yield how, None if how == "elsewhere" else s, alone, begin
 
 
-def _one_by_one(parts: Parts) -> list[Parts]:
-    """An agent without its witness; one that plans in both directions as two."""
-    planner = parts.planner.observed
-    if isinstance(planner, BothPlanners):
-        return [parts._replace(model=m, planner=p) for m, p in zip(parts.model, planner, strict=True)]
-    return [parts._replace(planner=planner)]
-
-
-def _plan_from_the_end(parts: Parts, rates: Vector, s: int) -> None:
-    """What pure planning from s does once more when an episode is over; see `BackwardPlanner`."""
-    corrected = parts.planner.how.correct(parts.model, parts.values, s, 0.0, parts.discount, rates[ALPHA_PLAN])
-    parts.updates[PLANNING] += corrected
-
-
-def _first_aim(agent: Parts, s: int) -> tuple[How | None, int | None]:
-    """How an agent plans when an episode begins in s, and from where; None if it does not."""
-    planner = agent.planner
-    if isinstance(planner, BackwardPlanner) and planner.current and agent.model.describes(True, 0):
-        return "backward", s
-    if isinstance(planner, ForwardPlanner) and planner.current and planner.pure:
-        return "forward", s
-    return None, None
-
-
-def _aim(agent: Parts, step: Step) -> tuple[How | None, int | None]:
-    """How an agent plans after a step, and from which state; None if it does not."""
-    planner = agent.planner
-    if isinstance(planner, NoPlanner):
-        return None, None
-    if isinstance(planner, ForwardPlanner):
-        skips = planner.current and step.ends
-        return (None, None) if skips else ("forward", step.s2 if planner.current else step.s)
-    if isinstance(planner, BackwardPlanner):
-        if planner.current:
-            return ("backward", step.s2) if agent.model.describes(False, 0) else (None, None)
-        return ("backward", step.s) if agent.model.describes(step.first, 1) else (None, None)
-    return "elsewhere", None
+def _one_by_one(parts: Parts) -> Iterator[Parts]:
+    """An agent as so many agents as it has planners, each with the model that it plans with."""
+    for planner, model in parts.planner.stages(parts.model):
+        yield parts._replace(model=model, planner=planner)
 
 
 def _copied(position: Position) -> Position:
@@ -279,7 +248,7 @@ def _arrays(part: Any, constant: bool) -> Iterator[Any]:
     if isinstance(part, np.ndarray):
         if not constant:
             yield part
-    elif isinstance(part, Rows) and part.width == 0:
+    elif hasattr(part, "is_constant") and part.is_constant():
         yield from part[:-1] if constant else ()
     elif isinstance(part, tuple):
         for each in part:

@@ -18,7 +18,7 @@ from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, Step
 from backcast.learners.traces import Traces, credit, no_traces, visit
-from backcast.values.table import Values
+from backcast.values.contract import Values
 from backcast.values.targets import td_error
 
 

@@ -12,7 +12,7 @@ from backcast.core.arrays import Vector
 from backcast.core.compiling import part
 from backcast.core.interaction import ALPHA, Step
 from backcast.models.past import Past, empty_past
-from backcast.values.table import Values
+from backcast.values.contract import Values
 
 LONGEST = 100_000  # visits that are remembered at most: 3 MB for each agent at work
 
@@ -38,14 +38,12 @@ class MonteCarlo(NamedTuple):
     def conclude(self, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
         """One update for each visit; where the episode was cut off, the return goes on with max_a q(s, a)."""
         past = self.past
-        scale, shift, size = values.affine[0], values.affine[1], rates[ALPHA] * values.affine[2]
         g = 0.0 if ends else values.best(s)
         at = past.clock[1]
         for _ in range(past.clock[0]):
             at = at - 1 if at > 0 else past.pairs.size - 1
             g = past.reward[at] + discount * g
-            pair = past.pairs[at]
-            values.u[pair] += size * (g - (scale * values.u[pair] + shift))
+            values.move(past.pairs[at], g, rates[ALPHA])
         return past.clock[0]
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA, Step
+from backcast.values.contract import Values
 from backcast.values.policies import greedy_chance
-from backcast.values.table import Values
 from backcast.values.targets import td_error
 
 # A smaller trace is dropped. It would move a value by less than this part of a TD error, which no reported digit shows,
@@ -102,9 +102,9 @@ def visit(traces: Traces, values: Values, step: Step, decay: float, replacing: b
 @kernel
 def credit(values: Values, traces: Traces, row: int, change: float) -> int:
     """Move each pair with a trace in this row by change · trace: q ← q + α δ e; how many there are."""
-    first, size = row * traces.width, change * values.affine[2]
+    first = row * traces.width
     for k in range(first, first + traces.used[row]):
-        values.u[traces.key[k]] += size * traces.weight[k]
+        values.nudge(traces.key[k], change * traces.weight[k])
     return traces.used[row]
 
 

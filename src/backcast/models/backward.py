@@ -8,11 +8,13 @@ is made of `base` (what all entries share) and of what is kept beside the entry.
 from typing import Any, NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import part
+from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.models.counts import CountRows, draw_restart
 from backcast.models.past import importance
-from backcast.values.table import Values
+from backcast.models.readable import Known
+from backcast.models.rows import known_of
+from backcast.values.contract import Values
 
 
 @part
@@ -29,7 +31,7 @@ class BackwardModel(NamedTuple):
         by_pair: whether rewards belong to pairs.
         learns: False for a true model.
         forgets: by how much a row is drawn back before each step of it.
-        follow: the policy that steps are weighted towards, see `importance`.
+        target_policy: the policy that steps are weighted towards, see `importance`.
         restarts: of a true model, the terminal states that lead to each s; empty where nobody asks for them.
     """
 
@@ -39,7 +41,7 @@ class BackwardModel(NamedTuple):
     by_pair: bool
     learns: bool
     forgets: float
-    follow: Vector
+    target_policy: Vector
     restarts: CountRows
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
@@ -47,7 +49,7 @@ class BackwardModel(NamedTuple):
         if not self.learns:
             return
         alpha = rates[ALPHA_MODEL]
-        mass = 1.0 if self.follow.size == 0 else importance(self.follow, values, step, rates)
+        mass = 1.0 if self.target_policy.size == 0 else importance(self.target_policy, values, step, rates)
         if self.forgets > 0.0:
             self.rows.forget(step.s2, self.forgets)
         if mass == 0.0:
@@ -89,3 +91,19 @@ class BackwardModel(NamedTuple):
     def target(self, place: int, base: float, best: float) -> float:
         """r(s̃, s) + r(s) + γ max_a q(s, a)."""
         return self.rows.reward[place] + base
+
+    @in_python
+    def predecessors(self, s: int) -> Known:
+        """The pairs that lead to s; how far they are discounted is not kept: γ, or 0 at an end."""
+        known = known_of(self.rows, s)
+        return known._replace(reward=known.reward + self.state_reward[s], discount=None)
+
+    @in_python
+    def reward_by_state(self) -> Vector | None:
+        """The reward r(s), in control."""
+        return None if self.by_pair else self.state_reward
+
+    @in_python
+    def contains_restarts(self) -> bool:
+        """True rows do."""
+        return self.rows.width == 0

@@ -4,13 +4,14 @@ P(outcome) = count / total. What was never observed has probability 0; a row tha
 is not the same as saying that all outcomes are equally likely.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
-from backcast.core.compiling import kernel, part
-from backcast.models.rows import find, places_for
+from backcast.core.compiling import in_python, kernel, part
+from backcast.models.rows import find, grown_in, places_for
 
 
 @part
@@ -70,6 +71,11 @@ class CountRows(NamedTuple):
     def unobserved(self, row: int) -> int:
         """None."""
         return 0
+
+    @in_python
+    def with_room(self, states: Sequence[int], rows: Sequence[int]) -> "CountRows":
+        """The same with at least one free place in each of these rows."""
+        return grown_in(self, rows)
 
 
 @kernel

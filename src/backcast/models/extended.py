@@ -7,14 +7,17 @@ discounted as seen from s̃. These are the three quantities of `backcast.exact.T
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from backcast.core.arrays import Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.core.randomness import uniform
 from backcast.models.counts import CountRows, draw_restart
 from backcast.models.past import Past, Stop, importance, look_back
-from backcast.models.rows import connect
-from backcast.values.table import Values
+from backcast.models.readable import Known
+from backcast.models.rows import connect, known_of, places_of
+from backcast.values.contract import Values
 
 _NEGLIGIBLE = 1e-12  # what so unlikely a way counts is lost in rounding, and its inverse is no number to plan with
 
@@ -33,7 +36,7 @@ class ExtendedModel(NamedTuple):
         past: the way.
         stop: where looking back stops.
         usual_discount: the discount between pairs never observed, γⁿ, that a softmax needs.
-        follow: the policy that steps are weighted towards, see `importance`.
+        target_policy: the policy that steps are weighted towards, see `importance`.
         forgets: by how much a row is drawn back before each observation of it.
         n_actions: A.
         conditioned: whether rows are conditioned on ã.
@@ -50,7 +53,7 @@ class ExtendedModel(NamedTuple):
     past: Past
     stop: Stop
     usual_discount: float
-    follow: Vector
+    target_policy: Vector
     forgets: float
     n_actions: int
     conditioned: bool
@@ -63,7 +66,7 @@ class ExtendedModel(NamedTuple):
         if not self.learns:
             return
         past = self.past
-        ratio = 1.0 if self.follow.size == 0 else importance(self.follow, values, step, rates)
+        ratio = 1.0 if self.target_policy.size == 0 else importance(self.target_policy, values, step, rates)
         past.remember(step.s * self.n_actions + step.a, step.r, 0.0 if step.ends else discount, ratio)
         past.ended[0] = step.s2 if step.ends else -1
         if self.terminates:
@@ -100,11 +103,15 @@ class ExtendedModel(NamedTuple):
         return (s + 1) * self.n_actions if self.conditioned else s + 1
 
     def factor(self, row: int) -> float:
-        """How much a row counts: π←(ã | s) where rows are conditioned on ã, times the weight of s."""
+        """How much a row counts: its portion, times the weight of s."""
+        return self.weight[row // self.n_actions if self.conditioned else row] * self.portion(row)
+
+    def portion(self, row: int) -> float:
+        """How much of what led to s is in a row: π←(ã | s) where rows are conditioned on ã."""
         if not self.conditioned:
-            return self.weight[row]
+            return 1.0
         s = row // self.n_actions
-        return self.weight[s] * (self.led[row] / self.arrivals[s] if self.arrivals[s] > 0.0 else 0.0)
+        return self.led[row] / self.arrivals[s] if self.arrivals[s] > 0.0 else 0.0
 
     def pair(self, row: int, key: int) -> int:
         """The index s̃·A + ã of an entry."""
@@ -117,6 +124,35 @@ class ExtendedModel(NamedTuple):
     def target(self, place: int, base: float, best: float) -> float:
         """The reward on the way, and max_a q(s, a) discounted as far as the way was long."""
         return self.rows.reward[place] + self.rows.carried[place] * best
+
+    @in_python
+    def predecessors(self, s: int) -> Known | None:
+        """The pairs with which ways to s began, and the terminal states before which they did."""
+        if self.forward:
+            return None
+        found = [self._known_of(row) for row in range(self.first_row(s), self.last_row(s))]
+        columns = zip(*(known[:4] for known in found), strict=True)
+        keys, probability, reward, carried = map(np.concatenate, columns)
+        if self.rows.width:
+            return Known(keys, probability, reward, carried, each_other=found[0].each_other)
+        places = places_of(self.restarts, s)
+        ended, chances = self.restarts.key[places].copy(), self.restarts.weight[places] / (self.arrivals[s] or 1.0)
+        return Known(keys, probability, reward, carried, ended=ended, ended_probability=chances)
+
+    def _known_of(self, row: int) -> Known:
+        """What one row says, weighted with π←(ã | s) where it is conditioned on ã, and with pairs as keys."""
+        known = known_of(self.rows, row)
+        if not self.conditioned:
+            return known
+        arrivals = self.arrivals[row // self.n_actions]
+        share = self.led[row] / arrivals if arrivals > 0 else 0.0
+        keys, weight = known.keys * self.n_actions + row % self.n_actions, self.rows.weight[places_of(self.rows, row)]
+        return known._replace(keys=keys, probability=share * weight * self.rows.share[row])
+
+    @in_python
+    def contains_restarts(self) -> bool:
+        """Rows of counts, and true ones, do; a softmax has no place for them."""
+        return self.rows.width == 0
 
 
 @kernel

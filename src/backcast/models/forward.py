@@ -7,11 +7,13 @@ kept beside an entry of a row.
 import math
 from typing import Any, NamedTuple
 
-from backcast.core.arrays import Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.arrays import Mask, Vector
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.models.extended import ExtendedModel
-from backcast.values.table import Values
+from backcast.models.readable import Known
+from backcast.models.rows import known_of
+from backcast.values.contract import Values
 
 
 @part
@@ -78,6 +80,24 @@ class ForwardModel(NamedTuple):
         """What is expected of successors never observed, for a sum of their h."""
         return h
 
+    @in_python
+    def successors(self, s: int, a: int) -> Known:
+        """The states that follow (s, a); how far they are discounted is not kept: γ, or 0 where they end an episode."""
+        known = known_of(self.rows, s * self.n_actions + a)
+        reward, ends = known.reward + self.state_reward[known.keys], self.goes_on[known.keys] <= 0
+        return known._replace(reward=reward, discount=None, ends=ends)
+
+    @in_python
+    def reward_by_state(self) -> Vector | None:
+        """The reward r(s'), in control."""
+        return None if self.by_pair else self.state_reward
+
+    @in_python
+    def ends_by_state(self) -> Mask:
+        """Whether a state is more likely to end the episode than not."""
+        ends: Mask = self.goes_on <= 0
+        return ends
+
 
 @part
 class ExtendedForward(NamedTuple):
@@ -114,6 +134,11 @@ class ExtendedForward(NamedTuple):
     def unseen(self, h: float) -> float:
         """What is expected of states never observed, for a sum of their h: γⁿ h."""
         return self.ways.usual_discount * h
+
+    @in_python
+    def successors(self, s: int, a: int) -> Known:
+        """The states that follow (s, a) after as many steps as the model looks ahead."""
+        return known_of(self.rows, s * self.ways.n_actions + a)
 
 
 @kernel

@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from backcast.core.arrays import Indices, Mask, Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
-from backcast.values.table import Values
+from backcast.models.readable import Known
+from backcast.models.rows import places_of
+from backcast.values.contract import Values
 
 
 @part
@@ -97,7 +99,6 @@ class LambdaModel(NamedTuple):
         told: (1,) whether the row of the first state of the episode was told of its restart.
         n_actions: A.
         forward: which way it looks.
-        ahead: empty, and so is `sum_ahead`: nothing is left to outcomes never observed.
     """
 
     rows: Mixtures
@@ -106,8 +107,6 @@ class LambdaModel(NamedTuple):
     told: Mask
     n_actions: int
     forward: bool
-    ahead: Vector
-    sum_ahead: Vector
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Learn from the step."""
@@ -151,17 +150,64 @@ class LambdaModel(NamedTuple):
         weight = rows.weight[place]
         return (rows.reward[place] + rows.carried[place] * best) / weight if weight > 0.0 else 0.0
 
+    @in_python
+    def predecessors(self, s: int) -> Known | None:
+        """The pairs with which ways to s began; a restart counts for all actions of the terminal state."""
+        return None if self.forward else known_of_mixture(self.rows, s)
+
+    @in_python
+    def contains_restarts(self) -> bool:
+        """Rows are told of them."""
+        return True
+
+
+@part
+class LambdaForward(NamedTuple):
+    """P_λ(s | s̃) in prediction: a `LambdaModel` that looks forward, as forward planning asks it.
+
+    Attributes:
+        ways: what is learned.
+        rows: its rows.
+        ahead: empty, and so is `sum_ahead`: nothing is left to outcomes never observed.
+    """
+
+    ways: LambdaModel
+    rows: Mixtures
+    ahead: Vector
+    sum_ahead: Vector
+
+    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
+        """Learn from the step."""
+        self.ways.learn(values, step, discount, rates)
+
+    def restart(self, s: int, rates: Vector) -> None:
+        """Learn from the restart, if the last episode ended."""
+        self.ways.restart(s, rates)
+
     def look_ahead(self, values: Values, s: int, discount: float) -> float:
         """The value of s; how far it is discounted is known to the entries."""
         return values.best(s)
 
     def outlook(self, place: int, h: float) -> float:
         """As `target`, looking ahead."""
-        return self.target(place, 0.0, h)
+        return self.ways.target(place, 0.0, h)
 
     def unseen(self, h: float) -> float:
         """There are no outcomes but those observed."""
         return 0.0
+
+    @in_python
+    def successors(self, s: int, a: int) -> Known:
+        """The states in which ways from s stopped."""
+        return known_of_mixture(self.rows, s)
+
+
+def known_of_mixture(rows: Mixtures, row: int) -> Known:
+    """What a row says of its outcomes, whose rewards and discounts are kept together with their probabilities."""
+    places = places_of(rows, row)
+    weight = rows.weight[places]
+    given = np.where(weight > 0.0, weight, 1.0)
+    return Known(rows.key[places].copy(), weight.copy(), rows.reward[places] / given, rows.carried[places] / given)
 
 
 @kernel

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from backcast.core.arrays import Vector
 from backcast.core.compiling import part
 from backcast.core.interaction import Step
-from backcast.values.table import Values
+from backcast.values.contract import Values
 
 
 @part

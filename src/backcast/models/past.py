@@ -12,25 +12,25 @@ from backcast.core.arrays import Indices, Mask, Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import EPSILON, Step
 from backcast.core.randomness import Stream, pick, uniform
+from backcast.values.contract import Values
 from backcast.values.policies import chance, greedy_chance
-from backcast.values.table import Values
 
-GREEDY = np.zeros(1)  # `follow` the greedy policy; an empty array: whatever the agent does
+GREEDY = np.zeros(1)  # a target policy: the greedy one; an empty array: whatever the agent does
 NOBODY = np.zeros(0)
 
 
 @kernel
-def importance(follow: Vector, values: Values, step: Step, rates: Vector) -> float:
+def importance(target_policy: Vector, values: Values, step: Step, rates: Vector) -> float:
     """ρ = π(a | s) / b(a | s) of a step that the ε-greedy agent b took.
 
     Args:
-        follow: (S·A,) the probabilities π(a | s); (1,) for the greedy policy.
+        target_policy: (S·A,) the probabilities π(a | s); (1,) for the greedy policy.
         values: before this step is learned from.
         step: the step.
         rates: of this episode.
     """
     pair = step.s * values.n_actions + step.a
-    wanted = greedy_chance(values, step.s, step.a) if follow.size == 1 else follow[pair]
+    wanted = greedy_chance(values, step.s, step.a) if target_policy.size == 1 else target_policy[pair]
     return wanted / chance(values, step.s, step.a, rates[EPSILON])
 
 

@@ -1,20 +1,98 @@
-"""Models that can be asked: what a run has learned, in the layout of `backcast.exact`."""
+"""Models that can be asked: what a run has learned, in the layout of `backcast.exact`.
+
+A model answers for one state at a time, by `predecessors(s)` if it looks back and by `successors(s, a)` if it looks
+ahead, each a `Known` or, if it does not look there, None. What is here turns these answers into matrices.
+"""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from backcast.core.arrays import Indices, Vector, as_whole
+from backcast.core.arrays import Indices, Mask, Vector, as_whole
+from backcast.core.compiling import in_python, optional
 from backcast.core.errors import InputError
-from backcast.models.backward import BackwardModel
-from backcast.models.extended import ExtendedModel
-from backcast.models.forward import ExtendedForward, ForwardModel
-from backcast.models.lambda_td import LambdaModel
-from backcast.models.rows import predict
-from backcast.models.side_by_side import BothModels
-from backcast.models.two_way import TwoWayModel
+from backcast.values.contract import Values
+
+_NONE, _NOBODY = np.zeros(0), np.zeros(0, dtype=np.int64)
+
+
+class Known(NamedTuple):
+    """What a model knows of the predecessors of a state, or of the successors of a state and an action.
+
+    Attributes:
+        keys: (n,) pairs s̃·A + ã that lead here, or states s' that follow.
+        probability: (n,) of each.
+        reward: (n,) the mean reward on the way between.
+        discount: (n,) the mean discount on the way between; None of a model that keeps none: it is γ, or 0 at an end.
+        ends: (n,) of such a model, whether each successor ends the episode; None if it does not say.
+        each_other: the probability that a softmax leaves for each outcome never observed.
+        ended: terminal states after which an episode began here, of backward models that count restarts.
+        ended_probability: of each of them.
+    """
+
+    keys: Indices
+    probability: Vector
+    reward: Vector
+    discount: Vector | None = None
+    ends: Mask | None = None
+    each_other: float = 0.0
+    ended: Indices = _NOBODY
+    ended_probability: Vector = _NONE
+
+    def targets(self, best: Vector, discount: float) -> Vector:
+        """Of each successor s', r + γ̄(s') max_a' q(s', a'), where that maximum is best[s'] and the discount γ."""
+        carried = self.discount
+        if carried is None:
+            carried = np.full(self.keys.size, discount) if self.ends is None else np.where(self.ends, 0.0, discount)
+        return self.reward + carried * best[self.keys]
+
+
+@optional("predecessors")
+@in_python
+def _does_not_look_back(self: Any, s: int) -> Known | None:
+    """Most models do not look back."""
+    return None
+
+
+@optional("successors")
+@in_python
+def _does_not_look_ahead(self: Any, s: int, a: int) -> Known | None:
+    """Most models do not look ahead."""
+    return None
+
+
+@optional("reward_by_state")
+@in_python
+def _rewards_belong_to_pairs(self: Any) -> Vector | None:
+    """The reward r(s) of arriving in each state, (S,), of models that keep one for each; most keep r(s̃, s)."""
+    return None
+
+
+@optional("ends_by_state")
+@in_python
+def _keeps_no_ends(self: Any) -> Mask | None:
+    """Whether each state is taken to end the episode, (S,), of models that know; others keep discounts."""
+    return None
+
+
+@optional("contains_restarts")
+@in_python
+def _describes_steps_only(self: Any) -> bool:
+    """Whether rows also say how often an episode began in s."""
+    return False
+
+
+@optional("readable")
+@in_python
+def _as_it_looks(self: Any, values: Values) -> Any:
+    """What is shown of a model after a run: what it says of itself, or the part as it is."""
+    if self.predecessors(0) is not None:
+        return LearnedBackward(self, values.n_states, values.n_actions)
+    if self.successors(0, 0) is not None:
+        return LearnedForward(self, values.n_states, values.n_actions)
+    return self
 
 
 @dataclass(frozen=True)
@@ -51,29 +129,24 @@ class LearnedBackward:
 
     def predict(self, s: int) -> Prediction:
         """The predecessors of s: which state and action led here?"""
-        s = _within("s", s, self.n_states)
-        rows, found, probability, each_other = self.model.rows, [], [], 0.0
-        for row in range(self.model.first_row(s), self.model.last_row(s)):
-            keys, chances, left = predict(rows, row)
-            found.append(np.array([self.model.pair(row, key) for key in keys], dtype=np.int64))
-            probability.append(chances * self._share(row))
-            each_other = left if rows.width else 0.0
-        pairs, chances = np.concatenate(found), np.concatenate(probability)
-        order = np.argsort(-chances, kind="stable")
-        states, actions = np.divmod(pairs[order], self.n_actions)
-        return Prediction(states, actions, chances[order], each_other)
+        known = self._known(_within("s", s, self.n_states))
+        order = np.argsort(-known.probability, kind="stable")
+        states, actions = np.divmod(known.keys[order], self.n_actions)
+        return Prediction(states, actions, known.probability[order], known.each_other)
 
     @property
     def contains_restarts(self) -> bool:
         """Whether rows also say how often an episode began in s; those of a softmax describe steps only."""
-        return not self.model.rows.width
+        return bool(self.model.contains_restarts())
 
     @property
     def joint(self) -> Vector:
         """P←(s̃, ã | s), (S, S, A) [s, s̃, ã]; no action led from a terminal state: a restart is spread over all."""
-        full = self._spread("weight") + self._restarts()
-        seen = full.sum(axis=(1, 2)) > 0
-        full[~seen] = np.nan
+        full = self._probability()
+        for s in range(self.n_states):
+            known = self._known(s)
+            full[s, known.ended] += (known.ended_probability / self.n_actions)[:, None]
+        full[full.sum(axis=(1, 2)) <= 0] = np.nan
         return full
 
     @property
@@ -96,66 +169,49 @@ class LearnedBackward:
     @property
     def reward(self) -> Vector:
         """The reward on the way from s̃ to s, (S, S) [s̃, s]; r(s), (S,), of the paper's model in control."""
-        if isinstance(self.model, BackwardModel) and not self.model.by_pair:
-            return self.model.state_reward.copy()
+        by_state = self.model.reward_by_state()
+        if by_state is not None:
+            return np.array(by_state)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.nan_to_num(self.earned / self._spread("weight").sum(axis=2)).T
+            return np.nan_to_num(self.earned / self._probability().sum(axis=2)).T
 
     @property
     def earned(self) -> Vector:
         """E[reward on the way; S̃ = s̃ | s], (S, S) [s, s̃]."""
-        if isinstance(self.model, BackwardModel) and not self.model.by_pair:
-            return self.states * self.model.state_reward[:, None]
-        return self._unless_unknown(self._spread("reward").sum(axis=2))
+        by_state = self.model.reward_by_state()
+        if by_state is not None:
+            return self.states * by_state[:, None]
+        return self._unless_unknown(self._spread(lambda known: known.probability * known.reward).sum(axis=2))
 
     @property
     def discounted(self) -> Vector:
         """E[discount on the way; S̃ = s̃ | s], (S, S) [s, s̃]; of a model that knows how far it looks."""
-        if isinstance(self.model, BackwardModel):
+        if self._known(0).discount is None:
             raise InputError("discounted: the paper's one-step model keeps no discounts; they are γ, or 0 at an end")
-        return self._unless_unknown(self._spread("carried").sum(axis=2))
+        return self._unless_unknown(self._spread(lambda known: known.probability * known.discount).sum(axis=2))
+
+    def _known(self, s: int) -> Known:
+        known: Known = self.model.predecessors(s)
+        return known
+
+    def _probability(self) -> Vector:
+        return self._spread(lambda known: known.probability, lambda known: known.each_other)
 
     def _unless_unknown(self, rows: Vector) -> Vector:
         """NaN in rows of states that were never arrived at, as in `states`."""
         return np.where(np.isnan(self.states), np.nan, rows)
 
+    def _spread(self, amount: Any, elsewhere: Any = lambda known: 0.0) -> Vector:
+        """(S, S, A) [s, s̃, ã]: an amount of each predecessor that is known, and one for all others."""
+        full = np.zeros((self.n_states, self.n_states * self.n_actions))
+        for s in range(self.n_states):
+            known = self._known(s)
+            full[s] = elsewhere(known)
+            full[s, known.keys] = amount(known)
+        return full.reshape(self.n_states, self.n_states, self.n_actions)
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
         return np.array(self.states, dtype=dtype, copy=copy)
-
-    def _share(self, row: int) -> float:
-        """What the probabilities of a row are to be multiplied with: π←(ã | s) where it is conditioned on ã."""
-        if not getattr(self.model, "conditioned", False):
-            return 1.0
-        arrivals = self.model.arrivals[row // self.n_actions]
-        return float(self.model.led[row] / arrivals) if arrivals > 0 else 0.0
-
-    def _spread(self, name: str) -> Vector:
-        """(S, S, A) [s, s̃, ã]: probabilities, or rewards or discounts times probabilities."""
-        rows, full = self.model.rows, np.zeros((self.n_states, self.n_states * self.n_actions))
-        mixed = isinstance(self.model, LambdaModel) or name == "weight"  # else kept given both ends
-        for s in range(self.n_states):
-            for row in range(self.model.first_row(s), self.model.last_row(s)):
-                keys, chances, each_other = predict(rows, row)
-                places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
-                if rows.width and name == "weight":
-                    full[s] = each_other
-                pairs = np.array([self.model.pair(row, key) for key in keys], dtype=np.int64)
-                full[s, pairs] = (
-                    self._share(row) * getattr(rows, name)[places] * (rows.share[row] if mixed else chances)
-                )
-        return full.reshape(self.n_states, self.n_states, -1)
-
-    def _restarts(self) -> Vector:
-        """(S, S, A): ways that began at a terminal state, of models that count them."""
-        full = np.zeros((self.n_states, self.n_states, self.n_actions))
-        if isinstance(self.model, ExtendedModel) and not self.model.rows.width:
-            restarts = self.model.restarts
-            total = self.model.arrivals
-            for s in np.flatnonzero(restarts.total > 0):
-                keys, _, _ = predict(restarts, int(s))
-                places = slice(restarts.offset[s], restarts.offset[s] + restarts.used[s])
-                full[s, keys] = (restarts.weight[places] / total[s] / self.n_actions)[:, None]
-        return full
 
 
 @dataclass(frozen=True)
@@ -168,55 +224,44 @@ class LearnedForward:
 
     def predict(self, s: int, a: int = 0) -> Prediction:
         """The successors of (s, a): what comes next?"""
-        row = _within("s", s, self.n_states) * self.n_actions + _within("a", a, self.n_actions)
-        keys, probability, each_other = predict(self.model.rows, row)
-        order = np.argsort(-probability, kind="stable")
-        left = each_other if self.model.rows.width else 0.0
-        return Prediction(keys[order], np.full(len(keys), a), probability[order], left)
+        known = self.model.successors(_within("s", s, self.n_states), _within("a", a, self.n_actions))
+        order = np.argsort(-known.probability, kind="stable")
+        return Prediction(known.keys[order], np.full(len(order), a), known.probability[order], known.each_other)
 
     @property
     def transition(self) -> Vector:
         """P(s' | s, a), (S, A, S); over several steps where the model spans them. NaN in rows of counts never seen."""
-        return self._spread("weight")
+        return self._spread(lambda known: known.probability, _left_to_each)
 
     @property
     def reward(self) -> Vector:
         """r(s, a, s'), (S, A, S), where rewards belong to pairs; r(s'), (S,), where they belong to states."""
-        if isinstance(self.model, ForwardModel) and not self.model.by_pair:
-            return self.model.state_reward.copy()
-        reward = self._spread("reward")
-        if not isinstance(self.model, LambdaModel):
-            return reward
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.nan_to_num(reward / self._spread("weight"))
+        by_state = self.model.reward_by_state()
+        return self._spread(lambda known: known.reward) if by_state is None else np.array(by_state)
 
     @property
     def discounted(self) -> Vector:
         """E[discount on the way; S' = s' | s, a], (S, A, S); of a model that keeps discounts."""
-        if isinstance(self.model, ForwardModel):
+        if self.model.successors(0, 0).discount is None:
             raise InputError("discounted: a one-step model keeps no discounts; they are γ, or 0 at an end")
-        carried = self._spread("carried")
-        return carried if isinstance(self.model, LambdaModel) else carried * self._spread("weight")
+        return self._spread(lambda known: known.discount) * self.transition
 
     @property
     def ends(self) -> Any:
         """Whether a state is taken to end the episode, (S,)."""
-        if not isinstance(self.model, ForwardModel):
+        ends = self.model.ends_by_state()
+        if ends is None:
             raise InputError("ends: this model keeps discounts instead, which are 0 where a step ends; see discounted")
-        return self.model.goes_on <= 0
+        return ends
 
-    def _spread(self, name: str) -> Vector:
-        rows = self.model.rows
-        full = np.zeros((self.n_states * self.n_actions, self.n_states))
-        for row in range(len(full)):
-            keys, chances, each_other = predict(rows, row)
-            places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
-            if name == "weight":
-                full[row] = each_other if rows.width else (0.0 if len(keys) else np.nan)
-                full[row, keys] = chances
-            else:
-                full[row, keys] = getattr(rows, name)[places]
-        return full.reshape(self.n_states, self.n_actions, self.n_states)
+    def _spread(self, amount: Any, elsewhere: Any = lambda known: 0.0) -> Vector:
+        """(S, A, S): an amount of each successor that is known, and one for all others."""
+        full = np.zeros((self.n_states, self.n_actions, self.n_states))
+        for s, a in np.ndindex(full.shape[:2]):
+            known = self.model.successors(s, a)
+            full[s, a] = elsewhere(known)
+            full[s, a, known.keys] = amount(known)
+        return full
 
 
 @dataclass(frozen=True)
@@ -227,16 +272,9 @@ class LearnedBoth:
     backward: LearnedBackward
 
 
-def learned(model: Any, n_states: int, n_actions: int) -> Any:
-    """Wrap a model part so that it can be asked; parts without a wrapper are given back as they are."""
-    looks_ahead = isinstance(model, ForwardModel | ExtendedForward | TwoWayModel)
-    if looks_ahead or (isinstance(model, LambdaModel) and model.forward):
-        return LearnedForward(model, n_states, n_actions)
-    if isinstance(model, BackwardModel | ExtendedModel | LambdaModel):
-        return LearnedBackward(model, n_states, n_actions)
-    if isinstance(model, BothModels):
-        return LearnedBoth(*(learned(one, n_states, n_actions) for one in model))
-    return model
+def _left_to_each(known: Known) -> float:
+    """The probability of each outcome never observed; unknown where nothing was observed and nothing is assumed."""
+    return known.each_other if known.each_other or known.keys.size else np.nan
 
 
 def _within(field: str, given: int, size: int) -> int:

@@ -10,14 +10,16 @@ Rows that hold true probabilities have w = P, Z = 1 and no unobserved outcome.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.numerics import E, exp_of_fraction
 from backcast.core.randomness import Stream, uniform
+from backcast.models.readable import Known
 
 BLOCK = 4  # rows begin at multiples of it and are updated so many places at a time, used or not
 
@@ -92,6 +94,16 @@ class Rows(NamedTuple):
         """How many outcomes share what the observed ones leave."""
         return max(0, self.width - self.used[row])
 
+    @in_python
+    def with_room(self, states: Sequence[int], rows: Sequence[int]) -> "Rows":
+        """The same with at least one free place in each of these rows."""
+        return grown_in(self, rows)
+
+    @in_python
+    def is_constant(self) -> bool:
+        """True rows never change."""
+        return self.width == 0
+
 
 @kernel
 def find(rows: Any, row: int, key: int) -> int:
@@ -157,7 +169,14 @@ def true_rows(
     )
 
 
-def with_room(rows: Any, row: int) -> Any:
+def grown_in(rows: Any, which: Sequence[int]) -> Any:
+    """The same rows with at least one free place in each of these, of those that exist."""
+    for row in which:
+        rows = grown(rows, row) if row < len(rows.used) else rows
+    return rows
+
+
+def grown(rows: Any, row: int) -> Any:
     """The same rows with at least one free place in `row`: for worlds whose graph is not known beforehand."""
     used = int(rows.used[row])
     if used < rows.offset[row + 1] - rows.offset[row]:
@@ -171,7 +190,14 @@ def with_room(rows: Any, row: int) -> Any:
     return rows._replace(offset=offset, **grown)
 
 
-def predict(rows: Any, row: int) -> tuple[Indices, Vector, float]:
-    """The outcomes seen in a row, their probabilities, and the probability that is left for each unseen one."""
-    places = slice(rows.offset[row], rows.offset[row] + rows.used[row])
-    return rows.key[places].copy(), rows.weight[places] * rows.share[row], float(rows.share[row])
+def known_of(rows: Any, row: int) -> Known:
+    """What a row says of the outcomes that were seen: probabilities, mean rewards and mean discounts."""
+    places = places_of(rows, row)
+    left = float(rows.share[row]) if rows.width else 0.0
+    reward, carried = rows.reward[places].copy(), rows.carried[places].copy()
+    return Known(rows.key[places].copy(), rows.weight[places] * rows.share[row], reward, carried, each_other=left)
+
+
+def places_of(rows: Any, row: int) -> slice:
+    """The places of a row that are in use."""
+    return slice(rows.offset[row], rows.offset[row] + rows.used[row])

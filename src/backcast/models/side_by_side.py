@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import part
+from backcast.core.compiling import in_python, part
 from backcast.core.interaction import Step
-from backcast.values.table import Values
+from backcast.models.readable import Known, LearnedBoth
+from backcast.values.contract import Values
 
 
 @part
@@ -24,3 +25,25 @@ class BothModels(NamedTuple):
         """Both are told where an episode begins."""
         self.forward.restart(s, rates)
         self.backward.restart(s, rates)
+
+    @in_python
+    def predecessors(self, s: int) -> Known | None:
+        """As the backward model says."""
+        known: Known | None = self.backward.predecessors(s)
+        return known
+
+    @in_python
+    def successors(self, s: int, a: int) -> Known | None:
+        """As the forward model says."""
+        known: Known | None = self.forward.successors(s, a)
+        return known
+
+    @in_python
+    def contains_restarts(self) -> bool:
+        """As the backward model says."""
+        return bool(self.backward.contains_restarts())
+
+    @in_python
+    def readable(self, values: Values) -> LearnedBoth:
+        """Both, one beside the other."""
+        return LearnedBoth(self.forward.readable(values), self.backward.readable(values))

@@ -7,11 +7,12 @@ from s' needs no search in the row of (s, a).
 from typing import NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import Step
 from backcast.models.counts import CountRows
-from backcast.models.rows import connect, find
-from backcast.values.table import Values
+from backcast.models.readable import Known, LearnedForward
+from backcast.models.rows import connect, find, known_of
+from backcast.values.contract import Values
 
 
 @part
@@ -41,6 +42,21 @@ class TwoWayModel(NamedTuple):
         carried = 0.0 if step.ends else discount
         connect(self.rows, pair, step.s2, step.r, carried, 1.0, 1.0)
         connect(self.led_here, step.s2, pair, step.r, carried, 1.0, 1.0)
+
+    @in_python
+    def successors(self, s: int, a: int) -> Known:
+        """The states that followed (s, a)."""
+        return known_of(self.rows, s * self.n_actions + a)
+
+    @in_python
+    def predecessors(self, s: int) -> Known:
+        """The pairs that led to s."""
+        return known_of(self.led_here, s)
+
+    @in_python
+    def readable(self, values: Values) -> LearnedForward:
+        """What follows; the other direction holds the same counts."""
+        return LearnedForward(self, values.n_states, values.n_actions)
 
 
 @kernel

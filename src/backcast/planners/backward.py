@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import kernel, optional, part
+from backcast.core.compiling import in_python, kernel, optional, part
 from backcast.core.interaction import ALPHA_PLAN, Step
-from backcast.values.table import Values, fold
-
-_SMALL = 1e-6
+from backcast.planners.contract import Origins, plan_from_first, plan_from_origins
+from backcast.values.contract import Values
+from backcast.values.table import TableValues
 
 
 @part
@@ -28,19 +28,29 @@ class BackwardPlanner(NamedTuple):
 
     def begin(self, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
         """Plan from the first state of an episode; the number of value updates."""
-        if self.current and model.describes(True, 0):
-            return self.how.correct(model, values, s, discount, discount, rates[ALPHA_PLAN])
-        return 0
+        return plan_from_first(self, model, values, s, discount, rates)
 
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan from the reference state(s) of a step; the number of value updates."""
-        alpha = rates[ALPHA_PLAN]
-        updates = 0
-        if not self.current and model.describes(step.first, 1):
-            updates += self.how.correct(model, values, step.s, discount, discount, alpha)
-        if (self.current or (self.pure and step.ends)) and model.describes(False, 0):
-            updates += self.how.correct(model, values, step.s2, 0.0 if step.ends else discount, discount, alpha)
-        return updates
+        return plan_from_origins(self, model, values, step, discount, rates)
+
+    def origins(self, model: Any, step: Step) -> Origins:
+        """Plan from s' or from s, and in pure planning from the terminal state as well."""
+        current = (self.current or (self.pure and step.ends)) and model.describes(False, 0)
+        return Origins(not self.current and model.describes(step.first, 1), current)
+
+    def plans_first(self, model: Any) -> bool:
+        """If and only if the rows contain restarts."""
+        return self.current and model.describes(True, 0)
+
+    def plan_from(self, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+        """Correct what leads to s; the number of value updates."""
+        return self.how.correct(model, values, s, 0.0 if ends else discount, discount, rates[ALPHA_PLAN])
+
+    @in_python
+    def direction(self) -> str:
+        """From a state to those that lead to it."""
+        return "backward"
 
 
 @optional("describes")
@@ -61,13 +71,13 @@ class AllPredecessors(NamedTuple):
 
     unused: int = 0
 
-    def correct(self, model: Any, values: Values, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(self, model: Any, values: TableValues, s: int, discount: float, onward: float, alpha: float) -> int:
         """Corrections from s, with this discount of s itself; the number of value updates."""
         return correct_all(model, values, s, discount, alpha)
 
 
 @kernel
-def correct_all(model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
+def correct_all(model: Any, values: TableValues, s: int, discount: float, alpha: float) -> int:
     """For all s̃, ã: q(s̃, ã) ← q(s̃, ã) + α P←(s̃, ã | s) (r(s̃, s) + γ max_a q(s, a) − q(s̃, ã)).
 
     max_a q(s, a) is taken once, before any update. All pairs never observed before s have one probability and one
@@ -79,22 +89,18 @@ def correct_all(model: Any, values: Values, s: int, discount: float, alpha: floa
     base = model.base(s, best, discount)
     updates = 0
     for row in range(model.first_row(s), model.last_row(s)):
-        scale, shift = values.affine[0], values.affine[1]
+        before = values.mapping()
         step = alpha * rows.share[row] * model.factor(row)
         unobserved = rows.unobserved(row)
         if unobserved > 0:
-            values.affine[0] = (1.0 - step) * scale
-            values.affine[1] = (1.0 - step) * shift + step * base
-            values.affine[2] = 1.0 / values.affine[0]
-        new_shift, inverse = values.affine[1], values.affine[2]
+            values.blend(step, base)
+        after = values.mapping()
         first = rows.offset[row]
         last = first + rows.used[row]
         for k in range(first, last):
             pair = model.pair(row, rows.key[k])
-            old = scale * values.u[pair] + shift
-            new = old + step * rows.weight[k] * (model.target(k, base, best) - old)
-            values.u[pair] = (new - new_shift) * inverse
+            old = values.read(before, pair)
+            values.write(after, pair, old + step * rows.weight[k] * (model.target(k, base, best) - old))
         updates += unobserved + last - first
-    if values.affine[0] < _SMALL:
-        fold(values)
+    values.rescale()
     return updates

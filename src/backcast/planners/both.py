@@ -1,14 +1,15 @@
 """Forward and backward planning in one step, with a model of each direction."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import part
+from backcast.core.compiling import in_python, part
 from backcast.core.interaction import Step
 from backcast.models.side_by_side import BothModels
 from backcast.planners.backward import BackwardPlanner
 from backcast.planners.forward import ForwardPlanner
-from backcast.values.table import Values
+from backcast.values.contract import Values
 
 
 @part
@@ -27,3 +28,8 @@ class BothPlanners(NamedTuple):
         """Forward, then backward; the number of value updates of both."""
         updates = self.forward.plan(model.forward, values, step, discount, rates)
         return updates + self.backward.plan(model.backward, values, step, discount, rates)
+
+    @in_python
+    def stages(self, model: BothModels) -> Iterator[tuple[Any, Any]]:
+        """Forward, then backward."""
+        yield from zip(self, model, strict=True)

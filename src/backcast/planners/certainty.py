@@ -7,7 +7,7 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import Step
 from backcast.models.two_way import TwoWayModel, expect
 from backcast.planners.dyna import Pairs, enlist
-from backcast.values.table import Values
+from backcast.values.table import TableValues
 
 _TOLERANCE = 1e-9  # of the largest value
 _SWEEPS = 5_000  # at most after one episode: a model with discount 1 may have no solution
@@ -27,12 +27,14 @@ class CertaintyEquivalence(NamedTuple):
 
     tried: Pairs
 
-    def plan(self, model: TwoWayModel, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Remember a pair that was tried for the first time; nothing is planned during an episode."""
         enlist(self.tried, step.s * values.n_actions + step.a)
         return 0
 
-    def finish(self, model: TwoWayModel, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+    def finish(
+        self, model: TwoWayModel, values: TableValues, s: int, ends: bool, discount: float, rates: Vector
+    ) -> int:
         """Solve the model; the number of value updates."""
         for sweeps in range(1, _SWEEPS + 1):
             change, largest = _sweep(self, model, values, sweeps & 1 == 1)
@@ -42,7 +44,9 @@ class CertaintyEquivalence(NamedTuple):
 
 
 @kernel
-def _sweep(planner: CertaintyEquivalence, model: TwoWayModel, values: Values, backward: bool) -> tuple[float, float]:
+def _sweep(
+    planner: CertaintyEquivalence, model: TwoWayModel, values: TableValues, backward: bool
+) -> tuple[float, float]:
     """For all pairs tried: q(s, a) ← what is expected of it; the largest change and the largest |q(s, a)|."""
     change, largest = 0.0, 0.0
     last = planner.tried.length[0] - 1

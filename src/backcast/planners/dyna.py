@@ -9,7 +9,7 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, uniform
 from backcast.planners.forward import draw_outlook
-from backcast.values.table import Values
+from backcast.values.contract import Values
 
 
 class Pairs(NamedTuple):

@@ -3,20 +3,21 @@
 from typing import Any, NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import kernel, optional, part
+from backcast.core.compiling import in_python, kernel, optional, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, uniform
 from backcast.models.forward import ahead_of, refresh
 from backcast.models.rows import draw_unobserved
-from backcast.values.table import Values
+from backcast.planners.contract import Origins, plan_from_first, plan_from_origins
+from backcast.values.contract import Values
 
 
 @part
 class ForwardPlanner(NamedTuple):
     """Plans from s' (`current`) or from s; `pure` if there is no learning beside it; `how` says with which successors.
 
-    Planning from a terminal state is skipped. Pure planning from s' plans also from the first state of an episode,
-    which would else never be planned from.
+    Planning from a terminal state is skipped. Pure planning from s' plans also from the first state of an episode;
+    otherwise it would never be planned from.
     """
 
     current: bool
@@ -25,18 +26,33 @@ class ForwardPlanner(NamedTuple):
 
     def begin(self, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
         """Plan from the first state of an episode, if nothing else will."""
-        if self.current and self.pure:
-            return self.how.reevaluate(model, values, s, discount, rates[ALPHA_PLAN])
-        return 0
+        return plan_from_first(self, model, values, s, discount, rates)
 
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan from the reference state of a step; the number of value updates."""
+        self.attend(model, values, step, discount)
+        return plan_from_origins(self, model, values, step, discount, rates)
+
+    def attend(self, model: Any, values: Values, step: Step, discount: float) -> None:
+        """Bring up to date what is kept of all states."""
         self.how.renew(model, values, step, discount)
-        if not self.current:
-            return self.how.reevaluate(model, values, step.s, discount, rates[ALPHA_PLAN])
-        if step.ends:
-            return 0
-        return self.how.reevaluate(model, values, step.s2, discount, rates[ALPHA_PLAN])
+
+    def origins(self, model: Any, step: Step) -> Origins:
+        """Plan from s' unless it ends the episode, or from s."""
+        return Origins(not self.current, self.current and not step.ends)
+
+    def plans_first(self, model: Any) -> bool:
+        """In pure planning from s'."""
+        return self.current and self.pure
+
+    def plan_from(self, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+        """Re-evaluate s; the number of value updates."""
+        return self.how.reevaluate(model, values, s, discount, rates[ALPHA_PLAN])
+
+    @in_python
+    def direction(self) -> str:
+        """From what follows a state to the state."""
+        return "forward"
 
 
 @optional("renew")

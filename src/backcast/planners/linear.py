@@ -1,32 +1,18 @@
-"""Planning with linear values: how a model corrects the weights when a state is planned from.
+"""Planning with values that are linear in features: how weights are corrected when a state is planned from.
 
-The planners of tables say *when* and from which state to plan; these parts take the place of their `how`.
+`BackwardPlanner` and `ForwardPlanner` say *when* and from which state to plan; these parts say how. A model of
+outcomes is asked in one way: `outcomes_of(s, a)` conditions it on s and gives the number of outcomes, `outcome(k)` is
+the k-th of them, `chance_of(k)` its weight, and `reward_of(s̃)` the reward between.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import part
+from backcast.core.compiling import kernel, part
 from backcast.core.interaction import Step
+from backcast.core.randomness import Stream, uniform
 from backcast.values.linear import LinearValues
-
-
-@part
-class ByModel(NamedTuple):
-    """Leave the update to the model."""
-
-    unused: int = 0
-
-    def correct(self, model: Any, values: Any, s: int, discount: float, onward: float, alpha: float) -> int:
-        """A backward update from s; the number of updates of the weights."""
-        return model.improve(values, s, discount, alpha)
-
-    def renew(self, model: Any, values: Any, step: Step, discount: float) -> None:
-        """There is nothing to keep up to date."""
-
-    def reevaluate(self, model: Any, values: Any, s: int, discount: float, alpha: float) -> int:
-        """A forward update of s; the number of updates of the weights."""
-        return model.improve(values, s, discount, alpha)
 
 
 @part
@@ -55,3 +41,171 @@ class WeighedPredecessors(NamedTuple):
                 pair = model.pair(row, rows.key[k])
                 values.nudge(pair, alpha * self.amount[pair])
         return 1
+
+
+@part
+class ExpectedOutcomes(NamedTuple):
+    """The same update for a model of outcomes: all corrections are taken before any is made.
+
+    Attributes:
+        amount: (S·A,) how far to go along the features of each outcome.
+    """
+
+    amount: Vector
+
+    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+        """A backward update from s; the number of updates of the weights."""
+        ahead = discount * values.best(s)
+        outcomes = model.outcomes_of(s, 0)
+        for k in range(outcomes):
+            before, a = model.outcome(k) // values.n_actions, model.outcome(k) % values.n_actions
+            self.amount[k] = model.chance_of(k) * (model.reward_of(before) + ahead - values.get(before, a))
+        for k in range(outcomes):
+            values.nudge(model.outcome(k), alpha * self.amount[k])
+        return 1
+
+
+@part
+class SampledOutcomes(NamedTuple):
+    """`samples` updates with outcomes drawn by their chances: of pairs that led here, or of states that follow."""
+
+    samples: int
+    stream: Stream
+
+    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+        """Backward updates from s; the number of updates of the weights."""
+        outcomes = model.outcomes_of(s, 0)
+        for _ in range(self.samples):
+            pair = model.outcome(draw_outcome_of(model, outcomes, self.stream))
+            values.move(pair, model.reward_of(pair // values.n_actions) + discount * values.best(s), alpha)
+        return self.samples
+
+    def renew(self, model: Any, values: LinearValues, step: Step, discount: float) -> None:
+        """There is nothing to keep up to date."""
+
+    def reevaluate(self, model: Any, values: LinearValues, s: int, discount: float, alpha: float) -> int:
+        """For all a: forward updates of q(s, a); the number of updates of the weights."""
+        for a in range(values.n_actions):
+            outcomes = model.outcomes_of(s, a)
+            for _ in range(self.samples):
+                following = draw_outcome_of(model, outcomes, self.stream)
+                values.move(s * values.n_actions + a, model.worth(values, following, discount), alpha)
+        return values.n_actions * self.samples
+
+
+@kernel
+def draw_outcome_of(model: Any, outcomes: int, stream: Stream) -> int:
+    """One of so many outcomes, by its chance."""
+    left = uniform(stream)
+    for k in range(outcomes - 1):
+        left -= model.chance_of(k)
+        if left < 0.0:
+            return k
+    return outcomes - 1
+
+
+@part
+class ExpectedTargets(NamedTuple):
+    """For all a: w ← w + α (E[R + γ max_a' q(S', a') | s, a] − q(s, a)) φ(s, a); the model says what to expect."""
+
+    unused: int = 0
+
+    def renew(self, model: Any, values: LinearValues, step: Step, discount: float) -> None:
+        """There is nothing to keep up to date."""
+
+    def reevaluate(self, model: Any, values: LinearValues, s: int, discount: float, alpha: float) -> int:
+        """A forward update of s; the number of updates of the weights."""
+        for a in range(values.n_actions):
+            values.move(s * values.n_actions + a, model.expected_target(values, s, a, discount), alpha)
+        return values.n_actions
+
+
+@part
+class LearnedCorrection(NamedTuple):
+    """The correction of s that a model has learned: w ← w + α D z(s)."""
+
+    unused: int = 0
+
+    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+        """A backward update from s; the number of updates of the weights."""
+        return follow_correction(model, values, s, alpha)
+
+    def renew(self, model: Any, values: LinearValues, step: Step, discount: float) -> None:
+        """There is nothing to keep up to date."""
+
+    def reevaluate(self, model: Any, values: LinearValues, s: int, discount: float, alpha: float) -> int:
+        """A forward update of s; the number of updates of the weights."""
+        return follow_correction(model, values, s, alpha)
+
+
+@kernel
+def follow_correction(model: Any, values: LinearValues, s: int, alpha: float) -> int:
+    """Add the correction of s, times α, to the weights."""
+    model.correction.estimate(s, 0)
+    for i in range(model.correction.counter[0]):
+        key = model.correction.touched[i]
+        values.shift_weight(key, alpha * model.correction.y[key])
+    return 1
+
+
+@part
+class MeanFeatures(NamedTuple):
+    """The naive update with the mean features φ̄ of what led here: w ← w + α (φ̄ᵀΘ_r z + γ xᵀw − φ̄ᵀw) φ̄."""
+
+    unused: int = 0
+
+    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+        """A backward update from s; the number of updates of the weights."""
+        model.mean.estimate(s, 0)
+        model.rewards.condition_on(s)
+        mean, earned = model.mean, model.rewards.theta.y
+        error = discount * values.best(s) + (0.0 if model.by_pair else earned[0])
+        for i in range(mean.counter[0]):
+            key = mean.touched[i]
+            error += mean.y[key] * ((earned[key] if model.by_pair else 0.0) - values.weight_at(key))
+        for i in range(mean.counter[0]):
+            values.shift_weight(mean.touched[i], alpha * error * mean.y[mean.touched[i]])
+        return 1
+
+
+@part
+class DrawnFeatures(NamedTuple):
+    """`samples` such updates with features φ̃ drawn around their mean, from a Gaussian with the residuals' covariance.
+
+    Attributes:
+        samples: how many are drawn in each planning step.
+        drawn: (A · d,) the features imagined.
+        stream: random numbers.
+    """
+
+    samples: int
+    drawn: Vector
+    stream: Stream
+
+    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+        """Backward updates from s; the number of updates of the weights."""
+        model.mean.estimate(s, 0)
+        model.rewards.condition_on(s)
+        earned = model.rewards.theta.y
+        for _ in range(self.samples):
+            draw_features(model, self.drawn, self.stream)
+            error = discount * values.best(s) + (0.0 if model.by_pair else earned[0])
+            for key in range(self.drawn.size):
+                error += self.drawn[key] * ((earned[key] if model.by_pair else 0.0) - values.weight_at(key))
+            for key in range(self.drawn.size):
+                values.shift_weight(key, alpha * error * self.drawn[key])
+        return self.samples
+
+
+@kernel
+def draw_features(model: Any, drawn: Vector, stream: Stream) -> None:
+    """Draw φ̃ = φ̄ + Σ_i g_i ρ_i / √n, g_i ~ N(0, 1), around the mean φ̄ that was estimated last, with residuals ρ_i."""
+    for key in range(drawn.size):
+        drawn[key] = model.mean.y[key]
+    n = min(int(model.seen[0]), model.residuals.shape[0])
+    for i in range(n):
+        # Box and Muller's way to a normal number
+        radius = math.sqrt(-2.0 * math.log(1.0 - uniform(stream)) / n)
+        g = radius * math.cos(2.0 * math.pi * uniform(stream))
+        for key in range(drawn.size):
+            drawn[key] += g * model.residuals[i, key]

@@ -1,11 +1,12 @@
 """The planner of an agent that only learns."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import part
+from backcast.core.compiling import in_python, part
 from backcast.core.interaction import Step
-from backcast.values.table import Values
+from backcast.values.contract import Values
 
 
 @part
@@ -17,3 +18,8 @@ class NoPlanner(NamedTuple):
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Nothing, in 0 updates."""
         return 0
+
+    @in_python
+    def stages(self, model: Any) -> Iterator[tuple[Any, Any]]:
+        """None."""
+        yield from ()

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from backcast.core.arrays import Indices, Mask, Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, uniform
-from backcast.values.table import Values
+from backcast.models.readable import Known
+from backcast.values.contract import Values
 from backcast.values.targets import td_error
 
 _NEVER_ZERO = 1e-6  # added to |δ|, so that a transition without error may be drawn again
@@ -58,6 +59,16 @@ class Memory(NamedTuple):
 
     def note_error(self, place: int, delta: float) -> None:
         """Errors make no difference."""
+
+    @in_python
+    def successors(self, s: int, a: int) -> Known:
+        """The states that followed (s, a) in what is remembered; whether they ended the episode is known."""
+        return remembered(self, s, a)
+
+    @in_python
+    def readable(self, values: Values) -> "Memory":
+        """The memory itself."""
+        return self
 
 
 @part
@@ -118,6 +129,16 @@ class PrioritizedMemory(NamedTuple):
         self.highest[0] = max(self.highest[0], power)
         write_priority(self, place, power)
 
+    @in_python
+    def successors(self, s: int, a: int) -> Known:
+        """As the memory says."""
+        return remembered(self.memory, s, a)
+
+    @in_python
+    def readable(self, values: Values) -> "PrioritizedMemory":
+        """The memory itself."""
+        return self
+
 
 @kernel
 def write_transition(memory: Memory, step: Step) -> int:
@@ -133,6 +154,16 @@ def write_transition(memory: Memory, step: Step) -> int:
 def held(memory: Memory) -> int:
     """How many transitions there are in memory."""
     return min(memory.stored[0], memory.s.size)
+
+
+def remembered(memory: Memory, s: int, a: int) -> Known:
+    """The states that followed (s, a), with mean rewards, and whether they ended the episode."""
+    n = held(memory)
+    here = np.flatnonzero((memory.s[:n] == s) & (memory.a[:n] == a))
+    states, which, count = np.unique(memory.s2[here], return_inverse=True, return_counts=True)
+    reward = np.bincount(which, memory.r[here], len(states)) / count
+    ends = np.bincount(which, memory.ends[here], len(states)) > 0
+    return Known(states, count / max(1, here.size), reward, ends=ends)
 
 
 @kernel
@@ -161,7 +192,7 @@ class Replay(NamedTuple):
             past = model.transition_at(place)
             delta = td_error(values, past, discount)
             alpha = rates[ALPHA_PLAN] * model.importance_of(place)
-            values.put(past.s, past.a, values.get(past.s, past.a) + alpha * delta)
+            values.nudge(past.s * values.n_actions + past.a, alpha * delta)
             model.note_error(place, delta)
         return self.samples
 

@@ -7,7 +7,8 @@ from backcast.core.compiling import kernel, optional, part
 from backcast.core.randomness import Stream, uniform
 from backcast.models.rows import draw_unobserved
 from backcast.planners.backward import correct_all
-from backcast.values.table import Values
+from backcast.values.contract import Values
+from backcast.values.table import TableValues
 
 NOTHING, UNSEEN = -1, -2
 
@@ -99,7 +100,7 @@ class Predecessors(NamedTuple):
     place: Indices
     taken: Indices
 
-    def correct(self, model: Any, values: Values, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(self, model: Any, values: TableValues, s: int, discount: float, onward: float, alpha: float) -> int:
         """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
         updates = correct_top(model, values, s, discount, alpha, self.top)
         self.state[0], self.place[0], self.taken[0] = s, -1, 0
@@ -121,7 +122,7 @@ class Predecessors(NamedTuple):
 
 
 @kernel
-def correct_top(model: Any, values: Values, s: int, discount: float, alpha: float, top: int) -> int:
+def correct_top(model: Any, values: TableValues, s: int, discount: float, alpha: float, top: int) -> int:
     """Correct the `top` most probable predecessors of s, each by α P←; all of them if top is 0."""
     if top == 0:
         return correct_all(model, values, s, discount, alpha)
@@ -132,7 +133,8 @@ def correct_top(model: Any, values: Values, s: int, discount: float, alpha: floa
         place = next_place(model, s, place, True)
         if place < 0:
             return taken
-        step = alpha * _probability(model, s, place)
+        row = _row_of(model, s, place)
+        step = alpha * (model.rows.share[row] * model.factor(row) * model.rows.weight[place])
         values.move(pair_at(model, s, place), model.target(place, base, best), step)
     return top
 
@@ -147,15 +149,21 @@ def next_place(model: Any, s: int, after: int, ranked: bool) -> int:
     bound = 2.0 if after < 0 else _probability(model, s, after)
     found, most = -1, -1.0
     for row in range(model.first_row(s), model.last_row(s)):
-        factor = rows.share[row] * model.factor(row)
+        portion = rows.share[row] * model.portion(row)
         first = rows.offset[row]
         for k in range(first, first + rows.used[row]):
             if not ranked and k > after:
                 return k
-            p = factor * rows.weight[k]
+            p = portion * rows.weight[k]
             if ranked and p > most and (p < bound or (p == bound and k > after)):
                 found, most = k, p
     return found
+
+
+@optional("portion")
+def _is_what_it_counts(self: Any, row: int) -> float:
+    """How much of what led to a state is in a row: for most models, as much as the row counts in planning."""
+    return self.factor(row)
 
 
 @kernel
@@ -167,7 +175,7 @@ def pair_at(model: Any, s: int, place: int) -> int:
 @kernel
 def _probability(model: Any, s: int, place: int) -> float:
     row = _row_of(model, s, place)
-    return model.rows.share[row] * model.factor(row) * model.rows.weight[place]
+    return model.rows.share[row] * model.portion(row) * model.rows.weight[place]
 
 
 @kernel

@@ -15,7 +15,7 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import Step
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.queue import Queue, dequeue, settle
-from backcast.values.table import Values
+from backcast.values.table import TableValues
 
 
 @part
@@ -38,7 +38,7 @@ class SmallBackups(NamedTuple):
     queue: Queue
     urgency: Any
 
-    def plan(self, model: TwoWayModel, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Take in the step, then pass on the most urgent changes; the number of value updates."""
         take_in(values, self.told, model, step, discount)
         updates = 1
@@ -71,13 +71,13 @@ class BySize(NamedTuple):
 
 
 @kernel
-def _settle_state(planner: SmallBackups, values: Values, s: int) -> None:
+def _settle_state(planner: SmallBackups, values: TableValues, s: int) -> None:
     value = values.best(s)
     settle(planner.queue, s, abs(value - planner.told[s]), planner.urgency.cost_to_go(value))
 
 
 @kernel
-def take_in(expected: Values, told: Vector, model: TwoWayModel, step: Step, discount: float) -> None:
+def take_in(expected: TableValues, told: Vector, model: TwoWayModel, step: Step, discount: float) -> None:
     """After (s, a) → r, s' was counted for the N-th time: q(s, a) ← q(s, a) + (r + γ U(s') − q(s, a)) / N."""
     seen = step.r if step.ends else step.r + discount * told[step.s2]
     old = expected.get(step.s, step.a)
@@ -86,7 +86,7 @@ def take_in(expected: Values, told: Vector, model: TwoWayModel, step: Step, disc
 
 
 @kernel
-def pass_on(expected: Values, told: Vector, model: TwoWayModel, s: int, value: float) -> int:
+def pass_on(expected: TableValues, told: Vector, model: TwoWayModel, s: int, value: float) -> int:
     """For all (s̃, ã) that led to s: q(s̃, ã) ← q(s̃, ã) + γ P(s | s̃, ã) (V(s) − U(s)); then U(s) ← V(s).
 
     Returns:
@@ -101,5 +101,5 @@ def pass_on(expected: Values, told: Vector, model: TwoWayModel, s: int, value: f
     last = first + rows.used[s]
     for k in range(first, last):
         pair = rows.key[k]
-        expected.u[pair] += rows.weight[k] * share[pair] * rows.carried[k] * (change * expected.affine[2])
+        expected.nudge(pair, rows.weight[k] * share[pair] * rows.carried[k] * change)
     return last - first

@@ -16,7 +16,7 @@ from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.queue import Queue, dequeue, enqueue, promote, settle
 from backcast.planners.small_backups import pass_on, take_in
-from backcast.values.table import Values
+from backcast.values.table import TableValues
 
 NEAR = 1e-6  # the cost to go of the best state known, which must not be 0
 
@@ -37,11 +37,11 @@ class MooreAtkeson(NamedTuple):
     """
 
     backups: int
-    expected: Values
+    expected: TableValues
     told: Vector
     queue: Queue
 
-    def plan(self, model: TwoWayModel, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Back up the state of the step, then the most urgent ones; the number of value updates."""
         take_in(self.expected, self.told, model, step, discount)
         enqueue(self.queue, step.s, np.inf)
@@ -77,11 +77,11 @@ class PengWilliams(NamedTuple):
     """
 
     backups: int
-    expected: Values
+    expected: TableValues
     told: Vector
     queue: Queue
 
-    def plan(self, model: TwoWayModel, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Back up the pairs that differ most from what is expected; the number of value updates."""
         take_in(self.expected, self.told, model, step, discount)
         _tell(self, model, values, step.s)
@@ -90,13 +90,13 @@ class PengWilliams(NamedTuple):
             pair = dequeue(self.queue)
             if pair < 0:
                 return updates
-            values.u[pair] += rates[ALPHA_PLAN] * _difference(self, values, pair) * values.affine[2]
+            values.nudge(pair, rates[ALPHA_PLAN] * _difference(self, values, pair))
             _tell(self, model, values, pair // values.n_actions)
         return self.backups
 
 
 @kernel
-def _tell(planner: PengWilliams, model: TwoWayModel, values: Values, s: int) -> None:
+def _tell(planner: PengWilliams, model: TwoWayModel, values: TableValues, s: int) -> None:
     """If V(s) is news, pass it on to all pairs that led to s, and give them their new differences."""
     if pass_on(planner.expected, planner.told, model, s, values.best(s)) == 0:
         return
@@ -106,12 +106,12 @@ def _tell(planner: PengWilliams, model: TwoWayModel, values: Values, s: int) -> 
 
 
 @kernel
-def _settle_pair(planner: PengWilliams, values: Values, pair: int) -> None:
+def _settle_pair(planner: PengWilliams, values: TableValues, pair: int) -> None:
     settle(planner.queue, pair, abs(_difference(planner, values, pair)), 1.0)
 
 
 @kernel
-def _difference(planner: PengWilliams, values: Values, pair: int) -> float:
+def _difference(planner: PengWilliams, values: TableValues, pair: int) -> float:
     """What is expected of a pair, less q(s, a); read by pair, as if all pairs were actions of one state."""
     return planner.expected.get(0, pair) - values.get(0, pair)
 
@@ -145,7 +145,7 @@ class ByCostToGo(NamedTuple):
 
 
 @kernel
-def back_up(expected: Values, model: TwoWayModel, values: Values, s: int) -> int:
+def back_up(expected: TableValues, model: TwoWayModel, values: TableValues, s: int) -> int:
     """For all a tried in s: q(s, a) ← Σ_s' P(s' | s, a) (r(s, a, s') + γ V(s')); how many there are."""
     updates = 0
     for a in range(values.n_actions):

@@ -1,13 +1,14 @@
 """A planner with a witness, who notes where the agent went: for those who watch, in compiled loops too."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
-from backcast.core.compiling import part
+from backcast.core.compiling import in_python, part
 from backcast.core.interaction import Step
-from backcast.values.table import Values
+from backcast.values.contract import Values
 
 
 @part
@@ -38,6 +39,11 @@ class Witness(NamedTuple):
     def finish(self, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
         """The episode is over."""
         return self.observed.finish(model, values, s, ends, discount, rates)
+
+    @in_python
+    def stages(self, model: Any) -> Iterator[tuple[Any, Any]]:
+        """Those of the planner that is observed."""
+        yield from self.observed.stages(model)
 
     def note(self, s: int) -> None:
         """The agent is in s."""

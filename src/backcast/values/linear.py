@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from backcast.core.arrays import Indices, Matrix, Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.errors import InputError
 
 _HUGE = 1e100  # squares of larger features would overflow
@@ -100,6 +100,26 @@ class LinearValues(NamedTuple):
         """Along the features of a pair s·A + a: w ← w + amount · φ(s, a)."""
         add_features(self.w, self, pair, amount)
 
+    def weight_at(self, key: int) -> float:
+        """One of the weights, of all actions: (A · d,)."""
+        return self.w[key]
+
+    def shift_weight(self, key: int, amount: float) -> None:
+        """Add an amount to one of the weights."""
+        self.w[key] += amount
+
+    @in_python
+    def as_array(self) -> Vector:
+        """The values of all states, (S, A)."""
+        weights = self.w.reshape(self.n_actions, self.n_features)
+        found: Vector = as_matrix(self.features, self.n_features) @ weights.T
+        return found
+
+    @in_python
+    def as_weights(self) -> Vector:
+        """The weights of the features that were given, (A, d)."""
+        return self.w.reshape(self.n_actions, self.n_features)[:, : self.n_given]
+
 
 @kernel
 def add_features(vector: Vector, values: Any, pair: int, amount: float) -> None:
@@ -107,13 +127,6 @@ def add_features(vector: Vector, values: Any, pair: int, amount: float) -> None:
     s, start = pair // values.n_actions, pair % values.n_actions * values.n_features
     for k in range(values.features.offset[s], values.features.offset[s + 1]):
         vector[start + values.features.which[k]] += amount * values.features.size[k]
-
-
-def action_values(values: LinearValues) -> Vector:
-    """The values of all states, (S, A)."""
-    weights = values.w.reshape(values.n_actions, values.n_features)
-    found: Vector = as_matrix(values.features, values.n_features) @ weights.T
-    return found
 
 
 def features_of(matrix: Any) -> Features:

@@ -2,7 +2,7 @@
 
 from backcast.core.compiling import kernel
 from backcast.core.randomness import Stream, uniform
-from backcast.values.table import Values
+from backcast.values.contract import Values
 
 
 @kernel

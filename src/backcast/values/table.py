@@ -1,16 +1,25 @@
-"""The table of values that agents learn and plan with; `linear.values` has values that are linear in features."""
+"""The table of values that agents learn and plan with."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import kernel, part
-from backcast.values.linear import LinearValues, action_values
+from backcast.core.compiling import in_python, kernel, part
+
+_SMALL = 1e-6  # a scale below it is written into the entries
+
+
+class Mapping(NamedTuple):
+    """What the entries u of a table mean: q = scale · u + shift."""
+
+    scale: float
+    shift: float
+    inverse: float
 
 
 @part
-class Values(NamedTuple):
+class TableValues(NamedTuple):
     """Action values q(s, a) = scale · u[s·A + a] + shift; a prediction world has A = 1 and q is v.
 
     Backward planning applies one and the same map v ← (1 − c) v + c y to all states that were never observed to
@@ -39,6 +48,33 @@ class Values(NamedTuple):
         old = self.affine[0] * self.u[pair] + self.affine[1]
         self.u[pair] = (old + alpha * (target - old) - self.affine[1]) * self.affine[2]
 
+    def nudge(self, pair: int, amount: float) -> None:
+        """Add an amount to q(s, a) of a pair s·A + a."""
+        self.u[pair] += amount * self.affine[2]
+
+    def blend(self, share: float, target: float) -> None:
+        """For all pairs: q ← (1 − share) q + share · target. Afterwards, `rescale` once."""
+        self.affine[0] *= 1.0 - share
+        self.affine[1] = (1.0 - share) * self.affine[1] + share * target
+        self.affine[2] = 1.0 / self.affine[0]
+
+    def mapping(self) -> Mapping:
+        """What the entries mean now: it lets `read` see values as they were before a `blend`."""
+        return Mapping(self.affine[0], self.affine[1], self.affine[2])
+
+    def read(self, mapping: Mapping, pair: int) -> float:
+        """q(s, a) of a pair, if its entry still has the meaning it had."""
+        return mapping.scale * self.u[pair] + mapping.shift
+
+    def write(self, mapping: Mapping, pair: int, value: float) -> None:
+        """q(s, a) ← value of a pair, where entries now have this meaning."""
+        self.u[pair] = (value - mapping.shift) * mapping.inverse
+
+    def rescale(self) -> None:
+        """Write scale and shift into the entries if the scale has become small."""
+        if self.affine[0] < _SMALL:
+            _fold(self)
+
     def rank(self, s: int, a: int) -> float:
         """A number that orders the actions of s as q does, and is equal where q is."""
         return self.u[s * self.n_actions + a]
@@ -59,23 +95,30 @@ class Values(NamedTuple):
             most = max(most, self.u[k])
         return self.affine[0] * most + self.affine[1]
 
+    @in_python
+    def as_array(self) -> Vector:
+        """All values, (S, A)."""
+        return (self.affine[0] * self.u + self.affine[1]).reshape(-1, self.n_actions)
 
-def zeros(n_states: int, n_actions: int) -> Values:
-    """A table of zeros."""
-    return Values(np.zeros(n_states * n_actions), np.array([1.0, 0.0, 1.0]), n_actions)
+    @in_python
+    def as_weights(self) -> None:
+        """A table has none."""
 
-
-def as_array(values: Values | LinearValues) -> Vector:
-    """The plain table, (S, A)."""
-    if isinstance(values, LinearValues):
-        return action_values(values)
-    return (values.affine[0] * values.u + values.affine[1]).reshape(-1, values.n_actions)
+    @in_python
+    def fill(self, values: Vector) -> None:
+        """All q(s, a) ← values, (S, A) or (S·A,)."""
+        self.affine[:] = 1.0, 0.0, 1.0
+        self.u[:] = np.ravel(values)
 
 
 @kernel
-def fold(values: Values) -> None:
-    """Write scale and shift into the entries: needed when the scale has become small."""
+def _fold(values: TableValues) -> None:
     scale, shift = values.affine[0], values.affine[1]
     for k in range(values.u.size):
         values.u[k] = scale * values.u[k] + shift
     values.affine[0], values.affine[1], values.affine[2] = 1.0, 0.0, 1.0
+
+
+def zeros(n_states: int, n_actions: int) -> TableValues:
+    """A table of zeros."""
+    return TableValues(np.zeros(n_states * n_actions), np.array([1.0, 0.0, 1.0]), n_actions)

@@ -7,8 +7,9 @@ of a state: Δ(z) = D z, and planning is w ← w + α Δ(z(s)).
 from typing import NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import part
+from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA_MODEL, Step
+from backcast.models.linear.readable import LearnedCorrections, LearnedLinear
 from backcast.models.linear.regression import Regression
 from backcast.values.linear import LinearValues
 from backcast.values.targets import td_error
@@ -37,13 +38,10 @@ class CorrectionModel(NamedTuple):
         delta = td_error(values, step, discount)
         self.correction.prepare(s, 0)
         for k in range(features.offset[step.s], features.offset[step.s + 1]):
-            self.correction.regard(start + features.which[k], delta * features.size[k])
+            self.correction.subtract(start + features.which[k], delta * features.size[k])
         self.correction.adjust(s, 0, rates[ALPHA_MODEL])
 
-    def improve(self, values: LinearValues, s: int, discount: float, alpha: float) -> int:
-        """Make the correction of s: w ← w + α D z(s)."""
-        self.correction.estimate(s, 0)
-        for i in range(self.correction.counter[0]):
-            key = self.correction.touched[i]
-            values.w[key] += alpha * self.correction.y[key]
-        return 1
+    @in_python
+    def readable(self, values: LinearValues) -> LearnedLinear:
+        """Its corrections, and nothing else."""
+        return LearnedCorrections(self, values)

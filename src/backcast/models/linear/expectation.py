@@ -13,16 +13,15 @@ The three are the same numbers, to rounding, as if each had been learned by itse
 w ← w + α Σ_s̃ c(z)[s̃] (x̃ᵀΘ_r z + γ xᵀw − x̃ᵀw) x̃, whose cost follows the predecessors that were observed.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
-from backcast.core.compiling import part
+from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA_MODEL, Step
-from backcast.core.randomness import Stream, uniform
-from backcast.models.linear.regression import Regression
+from backcast.models.linear.readable import LearnedFeatures, LearnedLinear, LearnedNextFeatures, LearnedPredecessors
+from backcast.models.linear.regression import Regression, estimates
 from backcast.models.linear.rewards import BilinearReward
 from backcast.values.linear import LinearValues, add_features
 
@@ -38,29 +37,43 @@ class BackwardExpectation(NamedTuple):
         """Regression of the pair (s, a) that led to s', and of the reward."""
         pair = step.s * values.n_actions + step.a
         self.measure.prepare(step.s2, 0)
-        self.measure.regard(pair, 1.0)
+        self.measure.subtract(pair, 1.0)
         self.measure.adjust(step.s2, 0, rates[ALPHA_MODEL])
-        self.rewards.heed(step.s2, step.s, step.r, rates[ALPHA_MODEL])
+        self.rewards.fit_reward(step.s2, step.s, step.r, rates[ALPHA_MODEL])
 
-    def improve(self, values: LinearValues, s: int, discount: float, alpha: float) -> int:
-        """The expected backward update from s: all corrections taken before any is made."""
-        ahead = discount * values.best(s)
+    def outcomes_of(self, s: int, a: int) -> int:
+        """Condition on s: how many pairs have a weight."""
         self.measure.estimate(s, 0)
-        self.rewards.turn_to(s)
-        for i in range(self.measure.counter[0]):
-            pair = self.measure.touched[i]
-            before, a = pair // values.n_actions, pair % values.n_actions
-            self.measure.y[pair] *= self.rewards.between(before) + ahead - values.get(before, a)
-        for i in range(self.measure.counter[0]):
-            pair = self.measure.touched[i]
-            values.nudge(pair, alpha * self.measure.y[pair])
-        return 1
+        self.rewards.condition_on(s)
+        return self.measure.counter[0]
 
+    def outcome(self, k: int) -> int:
+        """The k-th of these pairs s̃·A + ã."""
+        return self.measure.touched[k]
 
-def forget_states(model: BackwardExpectation, states: Indices, n_actions: int) -> None:
-    """No longer correct what was remembered of these states, whose numbers are given to others."""
-    rows = model.measure.rows
-    rows.weight[np.isin(rows.key // n_actions, states)] = 0.0
+    def chance_of(self, k: int) -> float:
+        """Its weight c(z), which may be negative."""
+        return self.measure.y[self.measure.touched[k]]
+
+    def reward_of(self, s: int) -> float:
+        """The expected reward between s̃ and the state conditioned on."""
+        return self.rewards.between(s)
+
+    @in_python
+    def forget_states(self, states: Indices, n_actions: int) -> None:
+        """No longer correct what was remembered of these states, whose numbers are given to others."""
+        rows = self.measure.rows
+        rows.weight[np.isin(rows.key // n_actions, states)] = 0.0
+
+    @in_python
+    def readable(self, values: LinearValues) -> LearnedLinear:
+        """The weights of the pairs that led to each state, and what follows from them."""
+        return LearnedPredecessors(self, values)
+
+    @in_python
+    def weights_of(self, values: LinearValues) -> Vector:
+        """The measure at each state, (S, S · A)."""
+        return estimates(self.measure, values.n_states)
 
 
 @part
@@ -70,7 +83,7 @@ class BackwardFeatures(NamedTuple):
     The mean alone (`naive`) gives the update w ← w + α (φ̄ᵀΘ_r z + γ xᵀw − φ̄ᵀw) φ̄ with φ̄ = E[φ̃ | z], which is wrong:
     the error and the gradient are both functions of φ̃, and the mean of a product is not the product of means.
 
-    A Gaussian (`samples` above 0) draws φ̃ = φ̄ + Σ_i g_i ρ_i / √n, g_i ~ N(0, 1), with the last n residuals ρ = φ̃ − φ̄:
+    A Gaussian draws φ̃ = φ̄ + Σ_i g_i ρ_i / √n, g_i ~ N(0, 1), with the last n residuals ρ = φ̃ − φ̄:
     its covariance is theirs, of rank n, without a matrix being written or factored. Averaged over the samples the
     update has the second moment φ̄φ̄ᵀ + Cov, and is right where the residuals do not depend on z.
 
@@ -79,25 +92,19 @@ class BackwardFeatures(NamedTuple):
         rewards: Θ_r.
         residuals: (n, A · d) the last residuals, the oldest overwritten first; empty for the mean alone.
         seen: (1,) how many residuals there have been.
-        drawn: (A · d,) the features imagined.
-        samples: how many are drawn in each planning step.
         by_pair: whether rewards depend on φ̃ (prediction).
-        stream: random numbers.
     """
 
     mean: Regression
     rewards: BilinearReward
     residuals: Vector
     seen: Vector
-    drawn: Vector
-    samples: int
     by_pair: bool
-    stream: Stream
 
     def learn(self, values: LinearValues, step: Step, discount: float, rates: Vector) -> None:
         """Regression of the features of (s, a) on those of s', and of the reward; the residual is remembered."""
         features, start = values.features, step.a * values.n_features
-        if self.samples > 0:
+        if self.residuals.size > 0:
             residual = self.residuals[int(self.seen[0]) % self.residuals.shape[0]]
             self.mean.estimate(step.s2, 0)
             for key in range(residual.size):
@@ -106,44 +113,14 @@ class BackwardFeatures(NamedTuple):
             self.seen[0] += 1.0
         self.mean.prepare(step.s2, 0)
         for k in range(features.offset[step.s], features.offset[step.s + 1]):
-            self.mean.regard(start + features.which[k], features.size[k])
+            self.mean.subtract(start + features.which[k], features.size[k])
         self.mean.adjust(step.s2, 0, rates[ALPHA_MODEL])
-        self.rewards.heed(step.s2, step.s, step.r, rates[ALPHA_MODEL])
+        self.rewards.fit_reward(step.s2, step.s, step.r, rates[ALPHA_MODEL])
 
-    def improve(self, values: LinearValues, s: int, discount: float, alpha: float) -> int:
-        """Updates from s towards which imagined features lead."""
-        self.mean.estimate(s, 0)
-        self.rewards.turn_to(s)
-        earned = self.rewards.theta.y
-        if self.samples == 0:
-            mean = self.mean
-            error = discount * values.best(s) + (0.0 if self.by_pair else earned[0])
-            for i in range(mean.counter[0]):
-                key = mean.touched[i]
-                error += mean.y[key] * ((earned[key] if self.by_pair else 0.0) - values.w[key])
-            for i in range(mean.counter[0]):
-                values.w[mean.touched[i]] += alpha * error * mean.y[mean.touched[i]]
-            return 1
-        for _ in range(self.samples):
-            self.draw_features()
-            error = discount * values.best(s) + (0.0 if self.by_pair else earned[0])
-            for key in range(self.drawn.size):
-                error += self.drawn[key] * ((earned[key] if self.by_pair else 0.0) - values.w[key])
-            for key in range(self.drawn.size):
-                values.w[key] += alpha * error * self.drawn[key]
-        return self.samples
-
-    def draw_features(self) -> None:
-        """Draw φ̃ around the mean that was estimated last."""
-        for key in range(self.drawn.size):
-            self.drawn[key] = self.mean.y[key]
-        n = min(int(self.seen[0]), self.residuals.shape[0])
-        for i in range(n):
-            # Box and Muller's way to a normal number
-            radius = math.sqrt(-2.0 * math.log(1.0 - uniform(self.stream)) / n)
-            g = radius * math.cos(2.0 * math.pi * uniform(self.stream))
-            for key in range(self.drawn.size):
-                self.drawn[key] += g * self.residuals[i, key]
+    @in_python
+    def readable(self, values: LinearValues) -> LearnedLinear:
+        """The mean of the features."""
+        return LearnedFeatures(self, values)
 
 
 @part
@@ -165,26 +142,28 @@ class ForwardExpectation(NamedTuple):
         self.mean.prepare(step.s, step.a)
         if not step.ends:
             for k in range(features.offset[step.s2], features.offset[step.s2 + 1]):
-                self.mean.regard(features.which[k], features.size[k])
-        self.mean.regard(values.n_features, step.r)
+                self.mean.subtract(features.which[k], features.size[k])
+        self.mean.subtract(values.n_features, step.r)
         self.mean.adjust(step.s, step.a, rates[ALPHA_MODEL])
 
-    def improve(self, values: LinearValues, s: int, discount: float, alpha: float) -> int:
-        """For all a: w ← w + α (E[R | z, a] + γ max_a' E[x' | z, a]ᵀw_a' − q(s, a)) φ(s, a)."""
-        for a in range(values.n_actions):
-            self.mean.estimate(s, a)
-            target = self.mean.y[values.n_features] + discount * self.best_ahead(values)
-            values.move(s * values.n_actions + a, target, alpha)
-        return values.n_actions
+    def expected_target(self, values: LinearValues, s: int, a: int, discount: float) -> float:
+        """E[R | z, a] + γ max_a' E[x' | z, a]ᵀw_a'."""
+        self.mean.estimate(s, a)
+        return self.mean.y[values.n_features] + discount * self.best_ahead(values)
 
     def best_ahead(self, values: LinearValues) -> float:
-        """max_a' E[x']ᵀw_a'."""
+        """The largest E[x']ᵀw_a' of all actions a', for the features that were estimated last."""
         most = -np.inf
         for a in range(values.n_actions):
             total = 0.0
             for i in range(self.mean.counter[0]):
                 key = self.mean.touched[i]
                 if key < values.n_features:
-                    total += self.mean.y[key] * values.w[a * values.n_features + key]
+                    total += self.mean.y[key] * values.weight_at(a * values.n_features + key)
             most = max(most, total)
         return most
+
+    @in_python
+    def readable(self, values: LinearValues) -> LearnedLinear:
+        """The mean of the features that follow."""
+        return LearnedNextFeatures(self, values)

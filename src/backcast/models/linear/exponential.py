@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, ALPHA_PLAN, Step
-from backcast.core.randomness import Stream, uniform
+from backcast.models.linear.readable import LearnedLinear, LearnedPredecessors, LearnedSuccessors
 from backcast.models.linear.regression import Regression
 from backcast.models.linear.rewards import BilinearReward
-from backcast.models.linear.scaling import follow
+from backcast.models.linear.scaling import running_mean
 from backcast.values.linear import Features, LinearValues, add_features
 from backcast.values.targets import td_error
 
@@ -44,7 +44,7 @@ class ExponentialFamily(NamedTuple):
     Attributes:
         psi: row j holds the weights of z_j(s); estimate(s) gives Ψ z(s).
         outcomes: z of the states among the outcomes.
-        chance: (outcomes,) P_θ(o | s) of the state last turned to.
+        chance: (outcomes,) P_θ(o | s) of the state last conditioned on.
         delta: (outcomes,) the TD error δ(o) of each outcome.
         known: (1,) how many states there are among the outcomes.
         n_inputs: D, the number of features z.
@@ -59,7 +59,7 @@ class ExponentialFamily(NamedTuple):
     n_inputs: int
     branches: int
 
-    def face(self, s: int, a: int) -> int:
+    def softmax(self, s: int, a: int) -> int:
         """Compute P_θ(· | s) (and, looking forward, a); the number of outcomes."""
         self.psi.estimate(s, a)
         n, most = self.known[0] * self.branches, -np.inf
@@ -75,24 +75,15 @@ class ExponentialFamily(NamedTuple):
             self.chance[o] /= total
         return n
 
-    def regard_outcome(self, o: int, amount: float) -> None:
+    def subtract_outcome(self, o: int, amount: float) -> None:
         """Take z(o), times an amount, away from the gradient."""
         s, start = o // self.branches, o % self.branches * self.n_inputs
         for k in range(self.outcomes.offset[s], self.outcomes.offset[s + 1]):
-            self.psi.regard(start + self.outcomes.which[k], amount * self.outcomes.size[k])
+            self.psi.subtract(start + self.outcomes.which[k], amount * self.outcomes.size[k])
 
     def descend(self, s: int, a: int, alpha: float) -> None:
         """One step down the gradient that was collected, α relative to the largest ‖z(o)‖² ‖z(s)‖²."""
         self.psi.adjust(s, a, alpha / self.outcomes.norm)
-
-    def draw_outcome_of(self, n: int, stream: Stream) -> int:
-        """One of n outcomes, by its chance."""
-        left = uniform(stream)
-        for o in range(n - 1):
-            left -= self.chance[o]
-            if left < 0.0:
-                return o
-        return n - 1
 
 
 @part
@@ -105,8 +96,6 @@ class ExponentialBackward(NamedTuple):
         error: (A · d,) the vector e of the gradient; of META, without its factor α.
         scale: (2,) the mean of ‖Δ‖² over recent steps, and how many there have been.
         objective: LIKELIHOOD, PLANNER_AWARE or META.
-        samples: sampled updates in each planning step; 0 for one expected update.
-        stream: random numbers.
     """
 
     family: ExponentialFamily
@@ -114,19 +103,17 @@ class ExponentialBackward(NamedTuple):
     error: Vector
     scale: Vector
     objective: int
-    samples: int
-    stream: Stream
 
     def learn(self, values: LinearValues, step: Step, discount: float, rates: Vector) -> None:
         """A gradient step for the row of s' towards (s, a); a step for the reward."""
         family, s2, alpha = self.family, step.s2, rates[ALPHA_MODEL]
         observed = step.s * values.n_actions + step.a
-        n = family.face(s2, 0)
+        n = family.softmax(s2, 0)
         if self.objective != LIKELIHOOD:
-            self.appraise(values, n, s2, 0.0 if step.ends else discount)
+            self.find_td_errors(values, n, s2, 0.0 if step.ends else discount)
             delta = td_error(values, step, discount)
             self.find_error(values, n, observed, delta, rates[ALPHA_PLAN])
-            alpha *= _STEEP / follow(self.scale, delta * delta * values.features.square(step.s))
+            alpha *= _STEEP / running_mean(self.scale, delta * delta * values.features.square(step.s))
             for o in range(n):
                 a = o % values.n_actions
                 family.delta[o] *= values.features.product(o // values.n_actions, self.error, a * values.n_features)
@@ -134,12 +121,12 @@ class ExponentialBackward(NamedTuple):
         else:
             collect_likelihood(family, n, observed)
         family.descend(s2, 0, alpha)
-        self.rewards.heed(s2, step.s, step.r, rates[ALPHA_MODEL])
+        self.rewards.fit_reward(s2, step.s, step.r, rates[ALPHA_MODEL])
 
-    def appraise(self, values: LinearValues, n: int, s: int, discount: float) -> None:
+    def find_td_errors(self, values: LinearValues, n: int, s: int, discount: float) -> None:
         """Compute δ(s̃, s) = r(s̃, s) + γ max_a q(s, a) − q(s̃, ã) of all outcomes."""
         ahead = discount * values.best(s)
-        self.rewards.turn_to(s)
+        self.rewards.condition_on(s)
         for o in range(n):
             before, a = o // values.n_actions, o % values.n_actions
             self.family.delta[o] = self.rewards.between(before) + ahead - values.get(before, a)
@@ -155,21 +142,32 @@ class ExponentialBackward(NamedTuple):
             self.error[:] = 0.0
         add_features(self.error, values, observed, -delta)
 
-    def improve(self, values: LinearValues, s: int, discount: float, alpha: float) -> int:
-        """The expected backward update from s, or sampled ones."""
-        family = self.family
-        n = family.face(s, 0)
-        if self.samples == 0:
-            self.appraise(values, n, s, discount)
-            for o in range(n):
-                values.nudge(o, alpha * family.chance[o] * family.delta[o])
-            return 1
-        self.rewards.turn_to(s)
-        for _ in range(self.samples):
-            o = family.draw_outcome_of(n, self.stream)
-            before = o // values.n_actions
-            values.move(o, self.rewards.between(before) + discount * values.best(s), alpha)
-        return self.samples
+    def outcomes_of(self, s: int, a: int) -> int:
+        """Condition on s: the number of pairs that may have led here."""
+        self.rewards.condition_on(s)
+        return self.family.softmax(s, 0)
+
+    def outcome(self, k: int) -> int:
+        """The k-th of them, s̃·A + ã: all, in their order."""
+        return k
+
+    def chance_of(self, k: int) -> float:
+        """Its probability."""
+        return self.family.chance[k]
+
+    def reward_of(self, s: int) -> float:
+        """The expected reward between s̃ and the state conditioned on."""
+        return self.rewards.between(s)
+
+    @in_python
+    def readable(self, values: LinearValues) -> LearnedLinear:
+        """The probabilities of the pairs that led to each state, and what follows from them."""
+        return LearnedPredecessors(self, values)
+
+    @in_python
+    def weights_of(self, values: LinearValues) -> Vector:
+        """P_θ(s̃, ã | s), (S, S · A)."""
+        return np.stack([chances(self.family, s, 0) for s in range(values.n_states)])
 
 
 @part
@@ -185,8 +183,6 @@ class ExponentialForward(NamedTuple):
         goes_on: (S,) 1 where the episode goes on in s', as last observed; before that 1 in prediction, 0 in control.
         scale: (2,) the mean of ‖Δ‖² over recent steps, and how many there have been.
         objective: LIKELIHOOD, PLANNER_AWARE or META.
-        samples: sampled updates for each action in each planning step; 0 for expected ones.
-        stream: random numbers.
     """
 
     family: ExponentialFamily
@@ -194,21 +190,19 @@ class ExponentialForward(NamedTuple):
     goes_on: Vector
     scale: Vector
     objective: int
-    samples: int
-    stream: Stream
 
     def learn(self, values: LinearValues, step: Step, discount: float, rates: Vector) -> None:
         """A gradient step for the row of (s, a) towards s'; a step for the reward; whether s' goes on."""
         family, alpha = self.family, rates[ALPHA_MODEL]
-        n = family.face(step.s, step.a)
+        n = family.softmax(step.s, step.a)
         if self.objective != LIKELIHOOD:
-            self.rewards.turn_to(step.s)
+            self.rewards.condition_on(step.s)
             square, mean = values.features.square(step.s), 0.0
             for o in range(n):
                 family.delta[o] = self.worth(values, o, discount) - values.get(step.s, step.a)
                 mean += family.chance[o] * family.delta[o]
             delta = td_error(values, step, discount)
-            alpha *= _STEEP / follow(self.scale, delta * delta * square)
+            alpha *= _STEEP / running_mean(self.scale, delta * delta * square)
             error = rates[ALPHA_PLAN] * square * mean - delta if self.objective == META else mean - delta
             for o in range(n):
                 family.delta[o] *= error * square
@@ -216,27 +210,39 @@ class ExponentialForward(NamedTuple):
         else:
             collect_likelihood(family, n, step.s2)
         family.descend(step.s, step.a, alpha)
-        self.rewards.heed(step.s, step.s2, step.r, rates[ALPHA_MODEL])
+        self.rewards.fit_reward(step.s, step.s2, step.r, rates[ALPHA_MODEL])
         self.goes_on[step.s2] = 0.0 if step.ends else 1.0
 
     def worth(self, values: LinearValues, s: int, discount: float) -> float:
         """The target r(s, s') + γ̄(s') max_a' q(s', a') of an imagined successor."""
         return self.rewards.between(s) + discount * self.goes_on[s] * values.best(s)
 
-    def improve(self, values: LinearValues, s: int, discount: float, alpha: float) -> int:
-        """For all a: an expected update of q(s, a), or sampled ones."""
-        for a in range(values.n_actions):
-            n = self.family.face(s, a)
-            self.rewards.turn_to(s)
-            for _ in range(self.samples):
-                o = self.family.draw_outcome_of(n, self.stream)
-                values.move(s * values.n_actions + a, self.worth(values, o, discount), alpha)
-            if self.samples == 0:
-                expected = 0.0
-                for o in range(n):
-                    expected += self.family.chance[o] * self.worth(values, o, discount)
-                values.move(s * values.n_actions + a, expected, alpha)
-        return values.n_actions * max(1, self.samples)
+    def outcomes_of(self, s: int, a: int) -> int:
+        """Condition on (s, a): the number of states that may follow."""
+        self.rewards.condition_on(s)
+        return self.family.softmax(s, a)
+
+    def chance_of(self, k: int) -> float:
+        """The probability of the k-th state."""
+        return self.family.chance[k]
+
+    def expected_target(self, values: LinearValues, s: int, a: int, discount: float) -> float:
+        """Σ_s' P_θ(s' | s, a) (r(s, s') + γ̄(s') max_a' q(s', a'))."""
+        expected = 0.0
+        for o in range(self.outcomes_of(s, a)):
+            expected += self.family.chance[o] * self.worth(values, o, discount)
+        return expected
+
+    @in_python
+    def readable(self, values: LinearValues) -> LearnedLinear:
+        """The probabilities of the states that follow."""
+        return LearnedSuccessors(self, values)
+
+    @in_python
+    def weights_of(self, values: LinearValues) -> Vector:
+        """P_θ(s' | s, a), (S, A, S)."""
+        pairs = [[chances(self.family, s, a) for a in range(values.n_actions)] for s in range(values.n_states)]
+        return np.array(pairs)
 
 
 @kernel
@@ -244,8 +250,8 @@ def collect_likelihood(family: Any, n: int, observed: int) -> None:
     """The gradient of −log P(observed): E[z(o)] − z(observed)."""
     family.psi.clear()
     for o in range(n):
-        family.regard_outcome(o, -family.chance[o])
-    family.regard_outcome(observed, 1.0)
+        family.subtract_outcome(o, -family.chance[o])
+    family.subtract_outcome(observed, 1.0)
 
 
 @kernel
@@ -256,4 +262,10 @@ def collect_covariance(family: Any, n: int) -> None:
     for o in range(n):
         mean += family.chance[o] * family.delta[o]
     for o in range(n):
-        family.regard_outcome(o, -family.chance[o] * (family.delta[o] - mean))
+        family.subtract_outcome(o, -family.chance[o] * (family.delta[o] - mean))
+
+
+def chances(family: ExponentialFamily, s: int, a: int) -> Vector:
+    """P_θ(· | s) (and, looking forward, a), over all outcomes."""
+    n = family.softmax(s, a)
+    return np.array(family.chance[:n])

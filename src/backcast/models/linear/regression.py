@@ -1,12 +1,12 @@
 """Linear regression online: what is expected given features, for very many outputs of which few are ever not 0."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from backcast.core.arrays import Indices, Mask, Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.errors import InputError
 from backcast.models.linear.blocks import BLOCK, Blocks, empty_blocks, with_blocks
 from backcast.values.linear import Features
@@ -32,8 +32,8 @@ class Regression(NamedTuple):
     (To keep the inverse itself would be simpler. But where features are redundant, as tiles are, it holds numbers as
     large as 1 / ridge that must cancel, and after 10⁵ steps they no longer do.)
 
-    With an action, inputs are z(s) at the rows of that action. To learn: `prepare(s, a)`, `regard(key, Y_key)` for all
-    keys that are not 0, then `adjust(s, a, α)`.
+    With an action, inputs are z(s) at the rows of that action. To learn: `prepare(s, a)`, `subtract(key, Y_key)` for
+    all keys that are not 0, then `adjust(s, a, α)`.
 
     Attributes:
         inputs: z(s), of width D.
@@ -68,7 +68,7 @@ class Regression(NamedTuple):
             self.listed[self.touched[i]] = False
         self.counter[0] = 0
 
-    def regard(self, key: int, observed: float) -> None:
+    def subtract(self, key: int, observed: float) -> None:
         """Take what was observed of one output away: y[key] ← y[key] − observed."""
         if not self.listed[key]:
             self.listed[key] = True
@@ -104,6 +104,11 @@ class Regression(NamedTuple):
         if self.root.size > 0:
             rotate(self, s, a)
 
+    @in_python
+    def with_room(self, states: Sequence[int], rows: Sequence[int]) -> "Regression":
+        """The same with room for whatever it may learn when these states are its inputs."""
+        return with_room_for(self, states)
+
 
 @kernel
 def add_row(fit: Any, row: int, factor: float) -> None:
@@ -113,7 +118,7 @@ def add_row(fit: Any, row: int, factor: float) -> None:
     while left > 0:
         first = block * BLOCK
         for k in range(first, first + min(left, BLOCK)):
-            fit.regard(rows.key[k], -factor * rows.weight[k])
+            fit.subtract(rows.key[k], -factor * rows.weight[k])
         left -= BLOCK
         block = rows.link[block]
 

@@ -22,19 +22,19 @@ class BilinearReward(NamedTuple):
     theta: Regression
     outcomes: Features
 
-    def heed(self, s: int, outcome: int, r: float, alpha: float) -> None:
+    def fit_reward(self, s: int, outcome: int, r: float, alpha: float) -> None:
         """A step of LMS: Θ ← Θ + α (r − oᵀ Θ z) o zᵀ, relative to the largest ‖o‖² ‖z‖²."""
         self.theta.estimate(s, 0)
         error = (r - self.between(outcome)) / self.outcomes.norm
         self.theta.clear()
         for k in range(self.outcomes.offset[outcome], self.outcomes.offset[outcome + 1]):
-            self.theta.regard(self.outcomes.which[k], error * self.outcomes.size[k])
+            self.theta.subtract(self.outcomes.which[k], error * self.outcomes.size[k])
         self.theta.adjust(s, 0, alpha)
 
-    def turn_to(self, s: int) -> None:
+    def condition_on(self, s: int) -> None:
         """Condition on s: theta.y is Θ z(s), of which `between` takes the product with the features of an outcome."""
         self.theta.estimate(s, 0)
 
     def between(self, outcome: int) -> float:
-        """The expected reward between an outcome and the state turned to."""
+        """The expected reward between an outcome and the state conditioned on."""
         return self.outcomes.product(outcome, self.theta.y, 0)

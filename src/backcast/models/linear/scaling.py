@@ -9,7 +9,7 @@ _SLOW = 0.01
 
 
 @kernel
-def follow(scale: Vector, size: float) -> float:
+def running_mean(scale: Vector, size: float) -> float:
     """The mean of `size` over all steps at first, over about the last hundred later.
 
     While it is 0 nothing is known of the unit of rewards: then infinite, so that no step is taken.
