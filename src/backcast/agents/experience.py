@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from backcast.agents.kinds import Agent, Setup, register
+from backcast.agents.settings import LINEAR_VALUES
 from backcast.agents.tabular_models import forward_model
 from backcast.planners.dyna import Dyna, DynaPlus, no_pairs
 from backcast.planners.replay import Replay, empty_memory, empty_prioritized_memory
@@ -17,7 +18,8 @@ _FORGETS = 0.5  # of Dyna-Q+: docs/agents.md has what was measured
 @register(
     "dyna",
     plans=True,
-    settings=("sample", "forget"),
+    numbered=True,
+    settings=("sample", "forget", "features"),
     reference="Sutton, Integrated Architectures for Learning, Planning, and Reacting, ICML 1990",
 )
 def dyna(setup: Setup, agent: Agent) -> tuple[Any, ...]:
@@ -30,7 +32,8 @@ def dyna(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     "dyna-plus",
     only="control",
     plans=True,
-    settings=("sample", "bonus", "forget"),
+    numbered=True,
+    settings=("sample", "bonus", "forget", "features"),
     reference="Sutton and Barto, Reinforcement Learning: An Introduction, 2018, section 8.3",
 )
 def dyna_plus(setup: Setup, agent: Agent) -> tuple[Any, ...]:
@@ -50,7 +53,8 @@ def dyna_plus(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 @register(
     "replay",
     plans=True,
-    settings=("sample", "buffer"),
+    learns_model=False,
+    settings=("sample", "buffer", *LINEAR_VALUES),
     reference="Lin, Self-Improving Reactive Agents Based on Reinforcement Learning, Planning and Teaching, 1992",
 )
 def replay(setup: Setup, agent: Agent) -> tuple[Any, ...]:
@@ -61,7 +65,8 @@ def replay(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 @register(
     "prioritized-replay",
     plans=True,
-    settings=("sample", "buffer", "exponent"),
+    learns_model=False,
+    settings=("sample", "buffer", "exponent", *LINEAR_VALUES),
     reference="Schaul, Quan, Antonoglou and Silver, Prioritized Experience Replay, ICLR 2016",
 )
 def prioritized_replay(setup: Setup, agent: Agent) -> tuple[Any, ...]:

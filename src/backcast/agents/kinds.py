@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from backcast.agents.settings import Settings, describe
+from backcast.agents.settings import COMMON, SETTINGS, Setting, Settings, describe, free
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import Stream, imagination
@@ -132,7 +132,7 @@ class Agent:
     @property
     def knows_the_truth(self) -> bool:
         """Whether it plans with the true model."""
-        return self.kind.startswith("true-") or self.get("model") == "true"
+        return KINDS[self.kind].true or self.get("model") == "true"
 
     @property
     def span(self) -> tuple[str, Any]:
@@ -190,8 +190,15 @@ class Kind:
         frame: the usual frame of its planner ("each": of each of its planners); None if it plans from neither s nor s'.
         only: "prediction" or "control" if it works in one of them only.
         plans: whether it can do without learning beside (pure planning).
-        settings: the names of the settings that it takes.
+        settings: the names of the settings that it takes besides those that all take.
         reference: where it was published.
+        direction: "forward", "backward" or "both" if it plans so from the states of a step; else None.
+        true: whether it plans with the true model, whatever its settings are.
+        learns_model: whether the step size of the model makes a difference to it.
+        counterpart: the kind that does the same in worlds of the other purpose.
+        numbered: whether it needs states that have numbers, rather than observations of a Box.
+        table_only: why its values cannot be linear in features; empty if they can.
+        own: the settings that were registered with it, rather than those of Backcast's table.
     """
 
     name: str
@@ -202,15 +209,27 @@ class Kind:
     plans: bool = False
     settings: tuple[str, ...] = ()
     reference: str = ""
+    direction: str | None = None
+    true: bool = False
+    learns_model: bool = True
+    counterpart: str | None = None
+    numbered: bool = False
+    table_only: str = ""
+    own: tuple[Setting, ...] = ()
+
+    @property
+    def table(self) -> dict[str, Setting]:
+        """What it takes besides what all take, in a fixed order: that of Backcast's table, then its own."""
+        known = {name: setting for name, setting in SETTINGS.items() if name in self.settings}
+        return {**known, **{setting.name: setting for setting in self.own}}
 
     def check(self, setup: Setup, agent: Agent) -> None:
         """Refuse a world in which this agent makes no sense."""
         here = "prediction" if setup.is_prediction else "control"
-        tied = self.name.endswith(("backward", "both")) or agent.looks_far  # to a policy
+        tied = self.direction in ("backward", "both") or agent.looks_far  # to a policy
         only = "prediction" if agent.knows_the_truth and tied else self.only
         if only is not None and only != here:
-            other = {"td": "q", "q": "td", "td-lambda": "q-lambda", "q-lambda": "td-lambda"}.get(self.name)
-            hint = f"; in {here} use {other!r}" if other else ""
+            hint = f"; in {here} use {self.counterpart!r}" if self.counterpart else ""
             if agent.knows_the_truth:
                 hint = (
                     ": the model is tied to a policy, and a control agent's changes all the time. Give the world"
@@ -237,12 +256,24 @@ def register(
     frame: str | None = None,
     only: str | None = None,
     plans: bool | None = None,
-    settings: tuple[str, ...] = (),
+    settings: tuple[str | Setting, ...] = (),
     reference: str = "",
+    **more: Any,
 ) -> Callable[[Any], Any]:
     """Decorator: make a function (setup, agent) → (model, planner[, learner]) available as a kind.
 
-    Its docstring is shown by `backcast list`; the other arguments are the attributes of `Kind`.
+    Its docstring is shown by `backcast list`.
+
+    Args:
+        name: what `backcast.agent` calls it.
+        frame: the usual frame of its planner, if it plans from s or s'.
+        only: "prediction" or "control" if it works in one of them only.
+        plans: whether it can do without learning beside; by default, if it has a frame.
+        settings: what it takes besides what all kinds take. The name of one of Backcast's settings means that one; any
+            other name is a free setting, which `agent.get(name)` gives back as it was given; a `Setting` has bounds and
+            a meaning of its own.
+        reference: where it was published.
+        more: the other attributes of `Kind`.
     """
 
     def add(build: Any) -> Any:
@@ -250,10 +281,22 @@ def register(
             raise InputError(f"kind: {name!r} is one of Backcast's own; choose another name")
         summary = (build.__doc__ or "").strip().splitlines()[0] if build.__doc__ else ""
         can_plan = frame is not None if plans is None else plans
-        KINDS[name] = Kind(name, summary, build, frame, only, can_plan, settings, reference)
+        own = tuple(free(each) if isinstance(each, str) else each for each in settings if each not in SETTINGS)
+        names = tuple(each if isinstance(each, str) else each.name for each in settings)
+        for each in sorted({"kind", "label", "grid", "search", *COMMON} & {*names}):
+            raise InputError(
+                f"settings: {each!r} is an argument of every agent; {name!r} needs another name for its own"
+            )
+        KINDS[name] = Kind(name, summary, build, frame, only, can_plan, names, reference, own=own, **more)
         return build
 
     return add
+
+
+def all_settings() -> dict[str, Setting]:
+    """All settings that some kind takes besides those that all take: Backcast's table, then what kinds registered."""
+    others = {setting.name: setting for kind in KINDS.values() for setting in kind.own}
+    return {**SETTINGS, **others}
 
 
 def _per_episode(name: str, rate: StepSize, episodes: int, schedule: str) -> Vector:

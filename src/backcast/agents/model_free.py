@@ -3,6 +3,7 @@
 from typing import Any
 
 from backcast.agents.kinds import Agent, Setup, register
+from backcast.agents.settings import LINEAR_VALUES
 from backcast.core.errors import InputError
 from backcast.learners.expected_trace import ExpectedTraceLearner, expected_traces
 from backcast.learners.monte_carlo import monte_carlo as monte_carlo_learner
@@ -16,6 +17,8 @@ _MOST_PLACES = 20_000_000  # of expected traces, 24 bytes each
 
 @register(
     "monte-carlo",
+    learns_model=False,
+    settings=LINEAR_VALUES,
     reference="Sutton and Barto, Reinforcement Learning, 2nd ed. 2018, chapter 5; every visit:"
     " Singh and Sutton, Reinforcement Learning with Replacing Eligibility Traces, Machine Learning 1996",
 )
@@ -27,7 +30,9 @@ def monte_carlo(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 @register(
     "td-lambda",
     only="prediction",
-    settings=("lam", "traces"),
+    counterpart="q-lambda",
+    learns_model=False,
+    settings=("lam", "traces", *LINEAR_VALUES),
     reference="Sutton, Learning to Predict by the Methods of Temporal Differences, Machine Learning 1988",
 )
 def td_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
@@ -39,7 +44,9 @@ def td_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 @register(
     "q-lambda",
     only="control",
-    settings=("lam", "traces"),
+    counterpart="td-lambda",
+    learns_model=False,
+    settings=("lam", "traces", *LINEAR_VALUES),
     reference="Watkins, Learning from Delayed Rewards, 1989",
 )
 def q_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
@@ -49,7 +56,8 @@ def q_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 
 @register(
     "expected-trace",
-    settings=("lam",),
+    numbered=True,
+    settings=("lam", "features"),
     reference="van Hasselt, Madjiheurem, Hessel, Silver, Barreto and Borsa, Expected Eligibility Traces, AAAI 2021",
 )
 def expected_trace(setup: Setup, agent: Agent) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from backcast.agents.kinds import Agent, Setup, register
 from backcast.agents.linear_models import LinearModels
-from backcast.agents.settings import LINEAR
+from backcast.agents.settings import LINEAR, LINEAR_VALUES
 from backcast.agents.tabular_models import backward_model, forward_model
 from backcast.models import BothModels, NoModel
 from backcast.planners import (
@@ -27,13 +27,16 @@ _SPANS = ("horizon", "weights", "lam", "lam_by", "option")
 _LINEAR = ("features", "model_features", "learn_by", "ridge", "memory")
 _FORWARD = (*_LINEAR, "model", *_SPANS, "sample", "top", "forget")
 _BACKWARD = (*_LINEAR, "model", *_SPANS, "conditioned", "sample", "top", "depth", "forget", "importance", "buffer")
+_BOTH = ("model", "sample", "top", "forget", "features")
 _PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Assignment, NeurIPS 2020"
 
 
 @register(
     "td",
     only="prediction",
-    settings=("features",),
+    counterpart="q",
+    learns_model=False,
+    settings=LINEAR_VALUES,
     reference="Sutton, Learning to Predict by the Methods of Temporal Differences, 1988",
 )
 def td(setup: Setup, agent: Agent) -> tuple[Any, ...]:
@@ -41,20 +44,27 @@ def td(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     return NoModel(), NoPlanner()
 
 
-@register("q", only="control", settings=("features",), reference="Watkins, Learning from Delayed Rewards, 1989")
+@register(
+    "q",
+    only="control",
+    counterpart="td",
+    learns_model=False,
+    settings=LINEAR_VALUES,
+    reference="Watkins, Learning from Delayed Rewards, 1989",
+)
 def q(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns values from real steps only: Q-learning."""
     return td(setup, agent)
 
 
-@register("forward", frame="previous", settings=_FORWARD, reference=_PAPER)
+@register("forward", frame="previous", direction="forward", settings=_FORWARD, reference=_PAPER)
 def forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns a forward model and re-evaluates a state from its imagined successors (Algorithm 3)."""
     model, how = _model_and_how(setup, agent, looks_forward=True)
     return model, ForwardPlanner(agent.plans_from_current, not agent.learn, how)
 
 
-@register("backward", frame="current", settings=_BACKWARD, reference=_PAPER)
+@register("backward", frame="current", direction="backward", settings=_BACKWARD, reference=_PAPER)
 def backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns a backward model and corrects all states that lead to a state (Algorithms 2 and 4)."""
     model, how = _model_and_how(setup, agent, looks_forward=False)
@@ -64,6 +74,9 @@ def backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 @register(
     "true-forward",
     frame="previous",
+    direction="forward",
+    true=True,
+    learns_model=False,
     settings=("features", "horizon", "weights", "lam", "option", "sample", "top"),
     reference=_PAPER,
 )
@@ -75,6 +88,9 @@ def true_forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 @register(
     "true-backward",
     frame="current",
+    direction="backward",
+    true=True,
+    learns_model=False,
     only="prediction",
     settings=("features", "horizon", "weights", "lam", "option", "sample", "top", "depth"),
     reference=_PAPER,
@@ -84,7 +100,7 @@ def true_backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     return backward(setup, agent)
 
 
-@register("both", frame="each", settings=("model", "sample", "top", "forget"), reference=_PAPER)
+@register("both", frame="each", direction="both", numbered=True, settings=_BOTH, reference=_PAPER)
 def both(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Forward planning from s and backward planning from s' in each step, with counted models of both directions."""
     counted = agent.settings if agent.get("model") else (("model", "counts"), *agent.settings)

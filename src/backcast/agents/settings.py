@@ -1,7 +1,8 @@
-"""What can be set about an agent besides its kind: each setting checked, alone and together with the others."""
+"""What can be set about an agent: one table, from which checks, studies, the lab's form, lists and docs are made."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,31 +12,102 @@ from backcast.features import FeatureMap, as_features
 from backcast.models.options import Option
 
 Settings = tuple[tuple[str, Any], ...]
-_DEEPEST = 5
-_OF_TABLES = ("horizon", "weights", "lam", "option", "conditioned", "forget", "importance", "top", "depth")
-_OF_LINEAR = ("model_features", "learn_by", "ridge", "memory", "buffer")
+Check = Callable[[str, Any], Any]
+
+TABULAR = ("softmax", "counts", "true")
+LINEAR_VALUES = ("features", "memory")  # of kinds whose values may be linear in features of whatever is observed
+LINEAR = ("expectation", "naive", "likelihood", "planner-aware", "gaussian", "abstract", "meta")
 
 
-def _one_of(*allowed: str) -> Callable[[str, Any], Any]:
+class Form(NamedTuple):
+    """How the lab asks for a setting: a number between bounds, one of some choices, or a switch."""
+
+    low: float | None = None
+    high: float | None = None
+    above: bool = False  # whether `low` itself is not allowed
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that can be set about an agent.
+
+    Attributes:
+        name: as `backcast.agent` and studies call it.
+        meaning: one sentence, without a full stop.
+        check: from the name and what was given to the value that an agent has; raises InputError.
+        of: the type of plain data that a study gives it by.
+        allowed: what is allowed, in words.
+        symbol: in formulas and figures.
+        default: what is taken if nothing is given, where it is the same for all kinds.
+        form: how the lab asks for it; None if it does not.
+    """
+
+    name: str
+    meaning: str
+    check: Check
+    of: Any
+    allowed: str
+    symbol: str = ""
+    default: Any = None
+    form: Form | None = None
+
+
+def choice(name: str, meaning: str, *allowed: str, lab: tuple[str, ...] | None = None, **more: Any) -> Setting:
+    """A setting that is one of some words, of which the lab offers all, or those given as `lab`."""
+
     def check(name: str, given: Any) -> str:
         if not isinstance(given, str) or given not in allowed:
             raise InputError(f"{name}: {given!r} given, expected one of {', '.join(allowed)}{nearest(given, allowed)}")
         return str(given)
 
-    return check
+    words = " or ".join(filter(None, (", ".join(f'"{each}"' for each in allowed[:-1]), f'"{allowed[-1]}"')))
+    offered = allowed if lab is None else lab
+    return Setting(name, meaning, check, str, words, form=Form(choices=offered) if offered else None, **more)
 
 
-def _whole(name: str, given: Any) -> int:
-    return as_whole(name, given, 1)
+def whole(name: str, meaning: str, low: int = 1, high: int | None = None, **more: Any) -> Setting:
+    """A setting that is a whole number."""
 
-
-def _at_most(most: int) -> Callable[[str, Any], Any]:
     def check(name: str, given: Any) -> int:
-        if _whole(name, given) > most:
-            raise InputError(f"{name}: {given} given, expected at most {most:,}")
+        if as_whole(name, given, low) > (np.inf if high is None else high):
+            raise InputError(f"{name}: {given} given, expected at most {high:,}")
         return int(given)
 
-    return check
+    words = f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high:,}"
+    return Setting(name, meaning, check, int, words, **more)
+
+
+def number(
+    name: str, meaning: str, low: float, high: float = np.inf, words: str = "", *, below: bool = False, **more: Any
+) -> Setting:
+    """A setting that is a number from low to high, or `below` high."""
+    if not words:
+        words = (
+            f"a number, {low:g} or more" if np.isinf(high) else f"a number in [{low:g}, {high:g}{')' if below else ']'}"
+        )
+
+    def check(name: str, given: Any) -> float:
+        found = as_floats(name, given)
+        if found.ndim or not low <= found <= high or ((below or np.isinf(high)) and found == high):
+            raise InputError(f"{name}: {given!r} given, expected {words}")
+        return float(found)
+
+    return Setting(name, meaning, check, float, words, **more)
+
+
+def switch(name: str, meaning: str, **more: Any) -> Setting:
+    """A setting that is on or off."""
+    return Setting(name, meaning, _switch, bool, "True or False", form=Form(), **more)
+
+
+def free(name: str) -> Setting:
+    """A setting of which nothing is known but its name: it may be anything; lists become tuples."""
+
+    def check(name: str, given: Any) -> Any:
+        return tuple(check(name, each) for each in given) if isinstance(given, list) else given
+
+    return Setting(name, "", check, Any, "anything")
 
 
 def _switch(name: str, given: Any) -> bool:
@@ -44,18 +116,7 @@ def _switch(name: str, given: Any) -> bool:
     return bool(given)
 
 
-def _number(low: float, high: float, words: str, *, below: bool = False) -> Callable[[str, Any], Any]:
-    def check(name: str, given: Any) -> float:
-        number = as_floats(name, given)
-        if number.ndim or not low <= number <= high or (below and number == high):
-            raise InputError(f"{name}: {given!r} given, expected {words}")
-        return float(number)
-
-    return check
-
-
 def _lam(name: str, given: Any) -> Any:
-    """λ: a number, or one for each state."""
     lam = as_floats(name, given)
     if lam.ndim > 1 or lam.size == 0 or not ((lam >= 0) & (lam <= 1)).all():
         raise InputError(f"{name}: {given!r} given, expected a number in [0, 1], or a list with one for each state")
@@ -87,173 +148,107 @@ def _features(name: str, given: Any) -> FeatureMap:
     return as_features(name, given).recipe
 
 
-TABULAR = ("softmax", "counts", "true")
-LINEAR = ("expectation", "naive", "likelihood", "planner-aware", "gaussian", "abstract", "meta")
+def _rate(words: str, least: Callable[[Any], Any]) -> Check:
+    """A step size or a probability: a number, or a list with one for each episode, which may end with 0."""
 
-CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "features": _features,
-    "model_features": _features,
-    "model": _one_of(*TABULAR, *LINEAR),
-    "learn_by": _one_of("lms", "rls"),
-    "ridge": _number(0, np.inf, "a number above 0", below=True),
-    "memory": _memory,
-    "horizon": _at_most(1000),
-    "weights": _weights,
-    "lam": _lam,
-    "lam_by": _one_of("mc", "td"),
-    "option": _option,
-    "conditioned": _switch,
-    "sample": _whole,
-    "top": _whole,
-    "depth": _whole,
-    "forget": _number(0, 1, "a rate in [0, 1)", below=True),
-    "importance": _switch,
-    "traces": _one_of("accumulating", "replacing"),
-    "variant": _one_of("moore-atkeson", "peng-williams", "mcmahan-gordon"),
-    "bonus": _number(0, np.inf, "a number, 0 or more", below=True),
-    "buffer": _whole,
-    "exponent": _number(0, np.inf, "a number, 0 or more", below=True),
-}
+    def check(name: str, given: Any) -> Any:
+        try:
+            values = np.atleast_1d(np.asarray(np.nan if given is None else given, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name}: {given!r} given, expected {words} or a list of them") from error
+        good = (least(values) & (values <= 1)) | ((values == 0) & (np.ndim(given) > 0))
+        if values.ndim != 1 or values.size == 0 or not good.all():
+            raise InputError(f"{name}: {given!r} given, expected {words}")
+        return given if np.ndim(given) == 0 else tuple(float(rate) for rate in given)
+
+    return check
 
 
-def check_settings(kind: str, takes: tuple[str, ...], given: Mapping[str, Any]) -> Settings:
-    """The settings in a fixed order, each checked; those that are None are left out."""
-    for name in given:
-        if name not in CHECKS:
-            raise InputError(f"agent: no setting {name!r}; {_what(kind, takes)}{nearest(name, takes)}")
-        if name not in takes and given[name] is not None:
-            raise InputError(f"{name}: {given[name]!r} given, but {_what(kind, takes)}")
-    chosen = {
-        name: check(name, given[name])
-        for name, check in CHECKS.items()
-        if given.get(name) is not None and name in takes
-    }
-    _refuse_what_makes_no_sense(kind, chosen)
-    return tuple(chosen.items())
+def _step_size(name: str, meaning: str, symbol: str, default: float | None) -> Setting:
+    words = "a step size in (0, 1]"
+    form, check = Form(0, 1, above=True), _rate(words, lambda rates: rates > 0)
+    return Setting(
+        name, meaning, check, float | tuple[float, ...], f"{words}, or one for each episode", symbol, default, form
+    )
 
 
-def _what(kind: str, takes: tuple[str, ...]) -> str:
-    return f"{kind!r} takes {', '.join(takes) if takes else 'no settings of its own'}"
+def _frame(name: str, given: Any) -> Any:
+    if given not in ("previous", "current"):
+        raise InputError(f"frame: {given!r} given, expected 'previous' (plan from s) or 'current' (plan from s')")
+    return given
 
 
-def _refuse_what_makes_no_sense(kind: str, chosen: dict[str, Any]) -> None:
-    for applies, reason in _reasons_about_features(kind, chosen) + _reasons(kind, chosen):
-        if applies:
-            raise InputError(reason)
+def _learn(name: str, given: Any) -> bool:
+    if not isinstance(given, (bool, np.bool_)):
+        raise InputError(f"learn: {given!r} given, expected True or False (pure planning)")
+    return bool(given)
 
 
-def _reasons(kind: str, chosen: dict[str, Any]) -> list[tuple[bool, str]]:
-    """What cannot be together, and why; of every pair whether it is the case."""
-    forward, plans = kind.endswith("forward"), kind.endswith(("forward", "backward"))
-    model = "true" if kind.startswith("true-") else chosen.get("model")
-    softmax, true, by_td = model == "softmax", model == "true", chosen.get("lam_by") == "td"
-    spans = [name for name in ("horizon", "weights", "lam", "option") if name in chosen]
-    lam, depth, ends = chosen.get("lam"), chosen.get("depth", 1), getattr(chosen.get("option"), "termination", None)
-    conditioned, importance = chosen.get("conditioned", False), chosen.get("importance", False)
-    sample, top, forget = (name in chosen for name in ("sample", "top", "forget"))
-    return [
-        (len(spans) > 1, f"{' and '.join(spans)}: each of them says how far the model looks; give one"),
-        (plans and "lam_by" in chosen and lam is None, "lam_by: it says how a λ-model is learned; give lam as well"),
-        (
-            by_td and softmax,
-            "lam_by: 'td' moves probabilities towards each other, not the logits of a softmax; leave model out",
-        ),
-        (by_td and true, "lam_by: there is nothing to learn about the true model; leave lam_by out"),
-        (
-            forward and isinstance(lam, tuple),
-            "lam: one for each state belongs to the predecessor at which looking back stops; looking forward give one",
-        ),
-        (plans and lam is not None and bool(np.all(np.asarray(lam) == 1)), "lam: 1 everywhere never stops"),
-        (
-            conditioned and softmax,
-            "conditioned: a softmax for each action leaves to the pairs never seen a different probability for each,"
-            " which no single map of the table can apply; use model='counts'",
-        ),
-        (conditioned and by_td, "conditioned: rows learned by TD are joint; use lam_by='mc'"),
-        (conditioned and true, "conditioned: the true model is for prediction, where there is one action"),
-        (
-            ends is not None and softmax,
-            "option: with a termination some ways lead to no initiation, and a softmax cannot say 'none of them';"
-            " use model='counts'",
-        ),
-        (
-            kind == "both" and softmax,
-            "model: a softmax backward step moves every state, and forward planning would have to sum over all of them"
-            " anew; for both at once use 'counts'",
-        ),
-        (sample and top, "sample and top: one draws from the whole row, the other cuts it off; give one"),
-        (
-            depth > _DEEPEST and not (sample or top),
-            f"depth: {depth} levels of all predecessors are exponentially many; add sample or top, or at most"
-            f" {_DEEPEST} levels",
-        ),
-        (forget and true, "forget: a true model has nothing to forget"),
-        (forget and by_td, "forget: rows learned by TD forget with the step size alpha_model"),
-        (importance and true, "importance: a true model is not learned"),
-        (importance and by_td, "importance: rows learned by TD are not weighted; use lam_by='mc'"),
-        (
-            importance and "option" in chosen,
-            "importance and option: the option says which policy is meant; leave importance out",
-        ),
-    ]
+def _schedule(name: str, given: Any) -> str:
+    if given not in ("linear", "constant"):
+        raise InputError(f"schedule: {given!r} given, expected 'linear' or 'constant'")
+    return str(given)
 
 
-def _reasons_about_features(kind: str, chosen: dict[str, Any]) -> list[tuple[bool, str]]:
-    """What cannot be together with features, or without them, and why."""
-    plans = kind in ("forward", "backward")
-    features, forward = "features" in chosen, kind == "forward"
-    model = chosen.get("model", "expectation" if features and plans else None)
-    linear, by_rls = model in LINEAR, chosen.get("learn_by") == "rls"
-    of_tables = [name for name in _OF_TABLES if name in chosen]
-    selects = [name for name in ("top", "depth") if name in chosen]
-    of_linear = [name for name in _OF_LINEAR if name in chosen]
-    return [
-        (
-            linear and not features,
-            f"model: {model!r} is linear in features; "
-            + ("give features as well" if plans else "use 'forward' or 'backward', with features"),
-        ),
-        (
-            plans and not (features and linear) and bool(of_linear),
-            f"{' and '.join(of_linear)}: only for models of features; give features, and model one of"
-            f" {', '.join(LINEAR)}",
-        ),
-        (
-            features and model == "softmax",
-            "model: a softmax over all states cannot be applied to linear values by one map of a table; 'likelihood' is"
-            " the softmax of linear models",
-        ),
-        (
-            features and linear and bool(of_tables),
-            f"{' and '.join(of_tables)}: for models of states, 'counts' or 'true', not for {model!r}",
-        ),
-        (
-            features and kind.endswith("backward") and bool(selects),
-            f"{' and '.join(selects)}: with features all predecessors are corrected at once",
-        ),
-        (
-            forward and model == "naive",
-            "model: looking forward, to plan with the mean of the features alone is right; use 'expectation'",
-        ),
-        (
-            forward and model == "gaussian",
-            "model: looking forward, samples around the mean make on average the update of 'expectation'; use that",
-        ),
-        (
-            by_rls and model not in ("expectation", "naive", "gaussian"),
-            f"learn_by: 'rls' solves least squares, and {model!r} is learned by gradient steps; leave it out",
-        ),
-        ("ridge" in chosen and not by_rls, "ridge: it belongs to learn_by='rls'"),
-        (chosen.get("ridge") == 0, "ridge: 0 given, expected a number above 0"),
-        (
-            plans and "buffer" in chosen and model != "gaussian",
-            "buffer: how many residuals model='gaussian' remembers; leave it out",
-        ),
-        (
-            linear and "sample" in chosen and model not in ("gaussian", "likelihood", "planner-aware", "meta"),
-            f"sample: {model!r} makes its expected update at once; there is nothing to draw",
-        ),
-    ]
+def _table(*settings: Setting) -> dict[str, Setting]:
+    return {setting.name: setting for setting in settings}
+
+
+_FRAMES, _SCHEDULES = ("previous", "current"), ("linear", "constant")
+_PROBABILITY, _FEATURES = "a probability in [0, 1]", "a map of `backcast.features`, or a matrix (S, d)"
+_RECIPE: Any = dict[str, Any] | str
+_NUMBERS: Any = float | tuple[float, ...]
+COMMON = _table(  # what all kinds take, as far as it applies; arguments of `backcast.agent`
+    Setting(
+        "frame", "which state to plan from: s or s'", _frame, str, '"previous" or "current"',
+        form=Form(choices=_FRAMES),
+    ),
+    Setting(
+        "learn", "learn from real steps beside planning; without it: pure planning", _learn, bool, "True or False",
+        default=True, form=Form(),
+    ),
+    _step_size("alpha", "step size of learning", "α", 1.0),
+    _step_size("alpha_model", "step size of the model", "αₘ", 1.0),
+    _step_size("alpha_plan", "step size of planning (by default that of learning)", "αₚ", None),
+    Setting(
+        "epsilon", "probability of a random action", _rate(_PROBABILITY, lambda rates: rates >= 0),
+        _NUMBERS, f"{_PROBABILITY}, or one for each episode", "ε", 0.5, Form(0, 1),
+    ),
+    Setting(
+        "schedule", "rates fall to 0 over the run, or stay", _schedule, str, '"linear" or "constant"', default="linear",
+        form=Form(choices=_SCHEDULES),
+    ),
+)  # fmt: skip
+SETTINGS = _table(  # what some kinds take besides
+    Setting("features", "values are linear in these", _features, _RECIPE, _FEATURES),
+    Setting(
+        "model_features", "features that a linear model is conditioned on, if they are others", _features,
+        _RECIPE, _FEATURES,
+    ),
+    choice("model", "how the model is estimated", *TABULAR, *LINEAR, lab=TABULAR),
+    choice("learn_by", "how a linear model is learned: by gradient steps or by least squares", "lms", "rls", lab=()),
+    number("ridge", "ridge of least squares", 0, np.inf, "a number above 0"),
+    Setting("memory", "observations of a Box that are remembered", _memory, int, "a whole number, 2 or more"),
+    whole("horizon", "steps that the model looks back or ahead", 1, 1000, symbol="n", form=Form(1, 20)),
+    Setting("weights", "a mixture of models over 1, 2, … steps", _weights, tuple[float, ...], "numbers that sum to 1"),
+    Setting(
+        "lam", "decay λ of a λ-model or of traces", _lam, _NUMBERS, "a number in [0, 1], or one for each state", "λ",
+        form=Form(0, 1),
+    ),
+    choice("lam_by", "how a λ-model is learned: along the trajectory, or by rows that bootstrap", "mc", "td"),
+    Setting("option", "the model of an option", _option, dict[str, Any], "`backcast.Option`"),
+    switch("conditioned", "a row for each action that led here, and a backward policy"),
+    whole("sample", "sampled updates after each step", form=Form(1, 200)),
+    whole("top", "only the most probable states", form=Form(1, 1000)),
+    whole("depth", "levels of predecessors that are corrected", form=Form(1, 4)),
+    number("forget", "rate at which the model forgets", 0, 1, "a rate in [0, 1)", below=True, form=Form(0, 0.999)),
+    switch("importance", "weight steps, to model the greedy policy", symbol="importance weights"),
+    choice("traces", "what a second visit does to a trace", "accumulating", "replacing"),
+    choice("variant", "whose priorities", "moore-atkeson", "peng-williams", "mcmahan-gordon"),
+    number("bonus", "imagined reward for what was not tried for long", 0, form=Form(0, 1)),
+    whole("buffer", "transitions, or residuals, that are remembered", form=Form(1, 100_000)),
+    number("exponent", "how much priorities count", 0, form=Form(0, 4)),
+)  # fmt: skip
 
 
 def describe(settings: Settings) -> str:

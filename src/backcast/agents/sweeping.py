@@ -15,12 +15,15 @@ from backcast.planners.small_backups import BySize, SmallBackups
 from backcast.planners.sweeping import ByCostToGo, MooreAtkeson, PengWilliams
 from backcast.values.table import zeros
 
+_ONE_BY_ONE = "it sets one value to what its model expects, and where states share features that changes others"
 _BACKUPS = 5  # after each real step, unless `sample` says otherwise
 
 
 @register(
     "sweeping",
     plans=True,
+    learns_model=False,
+    table_only=_ONE_BY_ONE,
     settings=("variant", "sample", "forget"),
     reference="Moore and Atkeson, Prioritized Sweeping, Machine Learning 13, 1993; Peng and Williams, Efficient"
     " Learning and Planning Within the Dyna Framework, 1993; McMahan and Gordon, Fast Exact Planning in Markov Decision"
@@ -41,6 +44,8 @@ def sweeping(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 @register(
     "small-backups",
     plans=True,
+    learns_model=False,
+    table_only=_ONE_BY_ONE,
     settings=("sample", "forget"),
     reference="van Seijen and Sutton, Planning by Prioritized Sweeping with Small Backups, ICML 2013",
 )
@@ -52,6 +57,8 @@ def small_backups(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 @register(
     "certainty-equivalence",
     plans=True,
+    learns_model=False,
+    table_only="it solves for each value by itself, and where states share features the sweeps need not settle",
     settings=("forget",),
     reference="Kumar and Varaiya, Stochastic Systems: Estimation, Identification and Adaptive Control, 1986",
 )

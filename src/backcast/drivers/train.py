@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
 
 from backcast.agents import Agent
-from backcast.agents.kinds import Setup
+from backcast.agents.kinds import KINDS, Setup
 from backcast.core.arrays import as_fraction, as_whole
 from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON
@@ -212,7 +212,7 @@ def _setup(env: Any, world: World | None, agent: Agent, discount: float, seed: i
             f"agent: {agent.name!r} has a table, and needs numbered states; the observation space is {space}."
             " Give it features=backcast.features.tiles() or fourier()"
         )
-    if agent.get("model") in ("counts", "true"):
+    if KINDS[agent.kind].numbered or agent.get("model") in ("counts", "true"):
         raise InputError(f"agent: {agent.name!r} has a model of numbered states; the observation space is {space}")
     memory = agent.get("memory", _MEMORY)
     return Setup(memory, n_actions, discount, observations=Observations(space, memory, seed))

@@ -5,14 +5,15 @@ Whoever can open the page can ask for anything that is allowed here, so everythi
 
 import inspect
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import gymnasium
 from annotated_types import Ge, Gt, Le
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from backcast.agents import Agent, agent
 from backcast.agents.kinds import KINDS
+from backcast.agents.settings import COMMON, SETTINGS, Setting
 from backcast.core.errors import InputError
 from backcast.studies.worldspec import WORLD_KINDS, Strict, WorldSpec, one_of
 
@@ -79,36 +80,10 @@ class LabWorld(WorldSpec):
         ]
 
 
-class LabAgent(Strict):
+class _LabAgent(Strict):
     """An agent: the arguments of `backcast.agent`, bounded; None: as they usually are."""
 
     kind: str
-    frame: Literal["previous", "current"] | None = Field(None, description="Which state to plan from: s or s'.")
-    learn: bool = Field(True, description="Learn from real steps beside planning; without it: pure planning.")
-    alpha: float | None = Field(None, gt=0, le=1, description="Step size of learning.")
-    alpha_model: float | None = Field(None, gt=0, le=1, description="Step size of the model.")
-    alpha_plan: float | None = Field(None, gt=0, le=1, description="Step size of planning (usually that of learning).")
-    epsilon: float | None = Field(None, ge=0, le=1, description="Probability of a random action.")
-    schedule: Literal["linear", "constant"] | None = Field(None, description="Rates fall to 0 over the run, or stay.")
-    model: Literal["softmax", "counts", "true"] | None = Field(None, description="How the model is estimated.")
-    horizon: int | None = Field(None, ge=1, le=20, description="Steps that the model looks back or ahead.")
-    lam: float | None = Field(None, ge=0, le=1, description="λ of a λ-model or of traces.")
-    lam_by: Literal["mc", "td"] | None = Field(None, description="How a λ-model is learned.")
-    conditioned: bool | None = Field(None, description="A row for each action that led here, and a backward policy.")
-    sample: int | None = Field(None, ge=1, le=200, description="Sampled updates after each step.")
-    top: int | None = Field(None, ge=1, le=1000, description="Only the most probable states.")
-    depth: int | None = Field(None, ge=1, le=4, description="Levels of predecessors that are corrected.")
-    forget: float | None = Field(None, ge=0, le=0.999, description="Rate at which the model forgets.")
-    importance: bool | None = Field(None, description="Weight steps, to model the greedy policy.")
-    traces: Literal["accumulating", "replacing"] | None = Field(
-        None, description="What a second visit does to a trace."
-    )
-    variant: Literal["moore-atkeson", "peng-williams", "mcmahan-gordon"] | None = Field(
-        None, description="Whose priorities."
-    )
-    bonus: float | None = Field(None, ge=0, le=1, description="Imagined reward for what was not tried for long.")
-    buffer: int | None = Field(None, ge=1, le=100_000, description="Transitions that are remembered.")
-    exponent: float | None = Field(None, ge=0, le=4, description="How much priorities count.")
 
     @field_validator("kind")
     @classmethod
@@ -118,6 +93,32 @@ class LabAgent(Strict):
     def build(self) -> Agent:
         """The agent."""
         return agent(**self.model_dump(exclude_none=True))
+
+
+def _field(setting: Setting) -> Any:
+    """The type of a setting in the lab, and a field with the bounds of its form."""
+    form = setting.form
+    assert form is not None
+    of: Any = Literal[form.choices] if form.choices else next(each for each in _KINDS if each in _types(setting.of))
+    bounds = {"gt" if form.above else "ge": form.low, "le": form.high}
+    told: Any = {name: bound for name, bound in bounds.items() if bound is not None}
+    default = True if setting.default is True else None
+    sentence = f"{setting.meaning[0].upper()}{setting.meaning[1:]}."
+    return of if default is not None else of | None, Field(default, description=sentence, **told)
+
+
+_KINDS = (bool, int, float)
+
+
+def _types(of: Any) -> tuple[Any, ...]:
+    return get_args(of) or (of,)
+
+
+LabAgent: Any = create_model(
+    "LabAgent",
+    __base__=_LabAgent,
+    **{name: _field(setting) for name, setting in {**COMMON, **SETTINGS}.items() if setting.form is not None},
+)
 
 
 class LabConfig(Strict):

@@ -8,8 +8,10 @@ that acts: in control that is the ε-greedy one, not the greedy one that Q-learn
 
 from typing import NamedTuple
 
-from backcast.core.arrays import Vector
-from backcast.core.compiling import part
+import numpy as np
+
+from backcast.core.arrays import Indices, Vector
+from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA, Step
 from backcast.models.past import Past, empty_past
 from backcast.values.contract import Values
@@ -39,12 +41,19 @@ class MonteCarlo(NamedTuple):
         """One update for each visit; where the episode was cut off, the return goes on with max_a q(s, a)."""
         past = self.past
         g = 0.0 if ends else values.best(s)
-        at = past.clock[1]
+        at, updates = past.clock[1], 0
         for _ in range(past.clock[0]):
             at = at - 1 if at > 0 else past.pairs.size - 1
             g = past.reward[at] + discount * g
-            values.move(past.pairs[at], g, rates[ALPHA])
-        return past.clock[0]
+            if past.pairs[at] >= 0:
+                values.move(past.pairs[at], g, rates[ALPHA])
+                updates += 1
+        return updates
+
+    @in_python
+    def forget_states(self, states: Indices, n_actions: int) -> None:
+        """Nothing is learned about visits to these states, whose numbers are given to others."""
+        self.past.pairs[np.isin(self.past.pairs // n_actions, states)] = -1
 
 
 def monte_carlo(max_steps: int | None) -> MonteCarlo:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA, Step
 from backcast.values.contract import Values
 from backcast.values.policies import greedy_chance
@@ -68,6 +68,17 @@ class Traces(NamedTuple):
             self.where[first + moved] = k - first + 1
             self.where[first + dropped] = 0
         self.used[row] = last - first
+
+    @in_python
+    def forget_states(self, states: Indices, n_actions: int) -> None:
+        """The traces of these states are 0: their numbers are given to others."""
+        for row in range(len(self.used)):
+            first = row * self.width
+            kept = [k for k in range(first, first + self.used[row]) if self.key[k] // n_actions not in states]
+            key, weight = self.key[kept], self.weight[kept]
+            self.wipe(row)
+            for one, size in zip(key.tolist(), weight.tolist(), strict=True):
+                self.weight[self.place_of(row, one)] = size
 
     def wipe(self, row: int) -> None:
         """All traces of a row are 0."""

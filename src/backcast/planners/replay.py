@@ -61,6 +61,11 @@ class Memory(NamedTuple):
         """Errors make no difference."""
 
     @in_python
+    def forget_states(self, states: Indices, n_actions: int) -> None:
+        """Forget transitions from or to these states, whose numbers are given to others."""
+        keep_transitions(self, states)
+
+    @in_python
     def successors(self, s: int, a: int) -> Known:
         """The states that followed (s, a) in what is remembered; whether they ended the episode is known."""
         return remembered(self, s, a)
@@ -130,6 +135,15 @@ class PrioritizedMemory(NamedTuple):
         write_priority(self, place, power)
 
     @in_python
+    def forget_states(self, states: Indices, n_actions: int) -> None:
+        """Forget transitions from or to these states, and their priorities."""
+        leaves = self.sums.size // 2
+        powers = self.sums[leaves : leaves + held(self.memory)][keep_transitions(self.memory, states)]
+        self.sums[:], self.minima[:] = 0.0, np.inf
+        for place, power in enumerate(powers.tolist()):
+            write_priority(self, place, power)
+
+    @in_python
     def successors(self, s: int, a: int) -> Known:
         """As the memory says."""
         return remembered(self.memory, s, a)
@@ -154,6 +168,16 @@ def write_transition(memory: Memory, step: Step) -> int:
 def held(memory: Memory) -> int:
     """How many transitions there are in memory."""
     return min(memory.stored[0], memory.s.size)
+
+
+def keep_transitions(memory: Memory, forgotten: Indices) -> Indices:
+    """Keep all transitions but those from or to some states, from the first place on; the places where they were."""
+    n = held(memory)
+    kept = np.flatnonzero(~np.isin(memory.s[:n], forgotten) & ~np.isin(memory.s2[:n], forgotten))
+    for column in memory[:-1]:
+        column[: kept.size] = column[kept]
+    memory.stored[0] = kept.size
+    return kept
 
 
 def remembered(memory: Memory, s: int, a: int) -> Known:

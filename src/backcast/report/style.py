@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.optimize import isotonic_regression
 
+from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.arrays import Vector
 from backcast.worlds.maze import PAPER_MAZE
 
@@ -44,15 +45,7 @@ NAMES = {
     "dyna-plus": "Dyna+",
     "both": "forward and backward",
 }
-SYMBOLS = {
-    "alpha": "α",
-    "alpha_model": "αₘ",
-    "alpha_plan": "αₚ",
-    "epsilon": "ε",
-    "lam": "λ",
-    "horizon": "n",
-    "importance": "importance weights",
-}
+SYMBOLS = {name: each.symbol for name, each in {**COMMON, **SETTINGS}.items() if each.symbol}
 WORDS = {
     "variant=moore-atkeson": "Moore and Atkeson",
     "variant=peng-williams": "Peng and Williams",

@@ -34,9 +34,8 @@ from pydantic import (
     model_validator,
 )
 
-from backcast.agents import agent
-from backcast.agents.kinds import KINDS
-from backcast.agents.settings import CHECKS
+from backcast.agents.kinds import KINDS, all_settings
+from backcast.agents.settings import COMMON
 from backcast.core.errors import InputError, nearest
 
 Point = tuple[tuple[str, Any], ...]
@@ -45,11 +44,6 @@ RATES = ("alpha", "alpha_model", "alpha_plan", "epsilon")
 SAMPLES = 30
 EDGE = 0.05  # of a range: what lies so near an end of it lies at the edge
 DIGITS = 4  # of a number that is drawn: it becomes part of a label
-# kinds of agents that learn no model, or count without a step size
-NO_MODEL_RATE = (
-    "td", "q", "monte-carlo", "td-lambda", "q-lambda", "true-forward", "true-backward", "replay", "prioritized-replay",
-    "sweeping", "small-backups", "certainty-equivalence",
-)  # fmt: skip
 
 
 def _finite(given: Any) -> int | float:
@@ -199,9 +193,7 @@ def _telling(values: list[Any]) -> list[Any]:
 
 def allowed(name: str, value: Any) -> Any:
     """The value of a setting as an agent has it; refused if no agent may have it."""
-    if name in CHECKS:
-        return CHECKS[name](name, value)
-    return getattr(agent("forward", **{name: value}), name)  # which may have any frame, and plan alone
+    return {**COMMON, **all_settings()}[name].check(name, value)
 
 
 def is_number(value: Any) -> bool:
@@ -252,7 +244,7 @@ def takes(kind: str, only: str | None = None) -> list[str]:
     its = KINDS[kind]
     common = {
         "alpha": True,
-        "alpha_model": kind not in NO_MODEL_RATE,
+        "alpha_model": its.learns_model,
         "alpha_plan": its.plans,
         "epsilon": (only or its.only) != "prediction",
         "schedule": True,
@@ -309,4 +301,5 @@ class Space:
 
 def _pairs(name: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
     """A setting with each of its values, which can be hashed."""
-    return [(name, CHECKS[name](name, value) if name in CHECKS else value) for value in values]
+    its = all_settings().get(name)
+    return [(name, value if its is None else its.check(name, value)) for value in values]

@@ -21,15 +21,15 @@ updates, at the latest after `episodes`.
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from backcast.agents import Agent, agent
-from backcast.agents.kinds import KINDS
-from backcast.agents.settings import CHECKS, describe
+from backcast.agents.kinds import KINDS, all_settings
+from backcast.agents.settings import SETTINGS, Setting, describe
 from backcast.core.errors import InputError, nearest
 from backcast.studies.cells import Cell
 from backcast.studies.search import (
@@ -84,7 +84,7 @@ class _Searched(Strict):
         return self
 
 
-class AgentSpec(_Searched, Settings):
+class _AgentSpec(_Searched, Settings):
     """An agent of a study: the arguments of `backcast.agent`.
 
     `label` is its name in tables and figures, if it is not to be the agent's own; `only` leaves it out of the worlds
@@ -96,27 +96,6 @@ class AgentSpec(_Searched, Settings):
     only: Literal["prediction", "control"] | None = None
     frame: Literal["previous", "current"] | None = None
     learn: bool = True
-    model_features: dict[str, Any] | str | None = None
-    model: str | None = None
-    learn_by: str | None = None
-    ridge: float | None = None
-    memory: int | None = None
-    horizon: int | None = None
-    weights: tuple[float, ...] | None = None
-    lam: float | tuple[float, ...] | None = None
-    lam_by: str | None = None
-    option: dict[str, Any] | None = None
-    conditioned: bool | None = None
-    sample: int | None = None
-    top: int | None = None
-    depth: int | None = None
-    forget: float | None = None
-    importance: bool | None = None
-    traces: str | None = None
-    variant: str | None = None
-    bonus: float | None = None
-    buffer: int | None = None
-    exponent: float | None = None
 
     @field_validator("kind")
     @classmethod
@@ -125,7 +104,7 @@ class AgentSpec(_Searched, Settings):
 
     def build(self, settings: dict[str, Any]) -> Agent:
         """The agent, with `settings` in place of its own."""
-        own = {name: getattr(self, name) for name in CHECKS}
+        own = {name: getattr(self, name) for name in all_settings() if name in type(self).model_fields}
         given = {"frame": self.frame, "learn": self.learn, **own, **self.given(), **settings}
         return agent(self.kind, **given)
 
@@ -135,11 +114,20 @@ class AgentSpec(_Searched, Settings):
         return self.label or replace(built, frame=self.frame, learn=self.learn, settings=own).name
 
 
-@functools.cache
+def _with_fields(base: Any, table: Mapping[str, Setting]) -> Any:
+    """The same with a field for each setting of a table that it does not have."""
+    fields: Any = {name: (each.of | None, None) for name, each in table.items() if name not in base.model_fields}
+    return create_model("AgentSpec", __base__=base, __module__=__name__, **fields)
+
+
+AgentSpec: Any = _with_fields(_AgentSpec, SETTINGS)
+
+
 def _searchable() -> dict[str, Any]:
     """The settings of agents that can be searched, and their types."""
     others = {"kind", "label", "only", *_Searched.model_fields}
-    return {name: field.annotation for name, field in AgentSpec.model_fields.items() if name not in others}
+    spec = _with_fields(AgentSpec, all_settings())
+    return {name: field.annotation for name, field in spec.model_fields.items() if name not in others}
 
 
 class Study(_Searched):
@@ -253,3 +241,11 @@ def _refuse_nothing_to_draw(where: str, search: Search, spaces: list[Space]) -> 
     """Raise where samples are asked for of no setting."""
     if search.samples is not None and not any(space.drawn for space in spaces):
         raise InputError(f"{where}search.samples: {search.samples} given, but no setting is there to be drawn")
+
+
+def study_type() -> type[Study]:
+    """`Study`, with fields for the settings that other people's kinds have registered by now."""
+    if all_settings().keys() <= AgentSpec.model_fields.keys():
+        return Study
+    agents: Any = list.__class_getitem__(_with_fields(AgentSpec, all_settings()))
+    return create_model("Study", __base__=Study, __module__=__name__, agents=(agents, Field(min_length=1)))
