@@ -31,7 +31,7 @@ def test_one_feature_for_each_state_is_a_table(world, kind):
 
 
 def test_td_lambda_with_features_by_hand():
-    """Two states that share a feature: 0 → 1 (reward 1) → end (reward 2); x(0) = (1, 0), x(1) = (1, 1), λ = γ = ½, α = ½.
+    """Two states share a feature: 0 → 1 (reward 1) → end (reward 2); x(0) = (1, 0), x(1) = (1, 1), λ = γ = α = ½.
 
     First step: δ = 1 + 0 − 0 = 1, e = x(0), w = (½, 0). Second: δ = 2 − ½ = 1.5, e = ¼ x(0) + x(1) = (1.25, 1),
     w = (½, 0) + ½ · 1.5 · (1.25, 1) = (1.4375, 0.75).

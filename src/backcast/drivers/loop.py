@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector
-from backcast.core.compiling import intrinsic, kernel, optional, types
+from backcast.core.compiling import intrinsic, kernel, types
 from backcast.core.interaction import EPSILON, Step
 from backcast.core.randomness import Stream, uniform
 from backcast.values.contract import Values
@@ -105,31 +105,6 @@ def finish(agent: Parts, rates: Vector, s: int, ends: bool) -> None:
     """An episode is over: it ended in s, or it was cut off there."""
     agent.updates[LEARNING] += agent.learner.conclude(agent.values, s, ends, agent.discount, rates)
     agent.updates[PLANNING] += agent.planner.finish(agent.model, agent.values, s, ends, agent.discount, rates)
-
-
-@optional("restart")
-def _learns_from_steps(self: Any, s: int, rates: Vector) -> None:
-    """Most models learn nothing from the beginning of an episode."""
-
-
-@optional("begin")
-def _begins_without_planning(self: Any, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
-    """Most planners do nothing when an episode begins."""
-    return 0
-
-
-@optional("finish")
-def _ends_without_planning(
-    self: Any, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector
-) -> int:
-    """Most planners do nothing when an episode is over."""
-    return 0
-
-
-@optional("conclude")
-def _has_learned(self: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
-    """Most learners have learned everything when an episode is over."""
-    return 0
 
 
 @kernel

@@ -1,6 +1,7 @@
 """What is learned about the world: rows of probabilities, looking forward or backward."""
 
 from backcast.models.backward import BackwardModel
+from backcast.models.contract import BackwardRows, Model
 from backcast.models.counts import CountRows
 from backcast.models.extended import ExtendedModel
 from backcast.models.forward import ExtendedForward, ForwardModel
@@ -11,12 +12,14 @@ from backcast.models.side_by_side import BothModels
 
 __all__ = [
     "BackwardModel",
+    "BackwardRows",
     "BothModels",
     "CountRows",
     "ExtendedForward",
     "ExtendedModel",
     "ForwardModel",
     "LambdaModel",
+    "Model",
     "NoModel",
     "Rows",
 ]

@@ -1,9 +1,4 @@
-"""Backward models: which state and action led here?
-
-A planner asks any of them in the same way. The rows first_row(s) … last_row(s) − 1 hold the predecessors of s;
-`factor(row)` is what a row counts, `pair(row, key)` the index s̃·A + ã that an entry stands for, and an entry's target
-is made of `base` (what all entries share) and of what is kept beside the entry.
-"""
+"""The paper's backward model: which state and action led here?"""
 
 from typing import Any, NamedTuple
 
@@ -67,22 +62,6 @@ class BackwardModel(NamedTuple):
     def ended_before(self, s: int, left: float) -> int:
         """The terminal state that led to s, for what a row leaves of a uniform number, or −1."""
         return draw_restart(self.restarts, self.restarts.total, s, left)
-
-    def first_row(self, s: int) -> int:
-        """One row for each state."""
-        return s
-
-    def last_row(self, s: int) -> int:
-        """One row for each state."""
-        return s + 1
-
-    def factor(self, row: int) -> float:
-        """A row counts fully."""
-        return 1.0
-
-    def pair(self, row: int, key: int) -> int:
-        """Keys are pairs."""
-        return key
 
     def base(self, s: int, best: float, discount: float) -> float:
         """r(s) + γ max_a q(s, a), with γ = 0 where s ends the episode."""

@@ -121,10 +121,6 @@ class ExtendedModel(NamedTuple):
         """What a pair never observed is corrected towards: γⁿ max_a q(s, a), 0 where s ends the episode."""
         return self.usual_discount * best if discount > 0.0 else 0.0
 
-    def target(self, place: int, base: float, best: float) -> float:
-        """The reward on the way, and max_a q(s, a) discounted as far as the way was long."""
-        return self.rows.reward[place] + self.rows.carried[place] * best
-
     @in_python
     def predecessors(self, s: int) -> Known | None:
         """The pairs with which ways to s began, and the terminal states before which they did."""

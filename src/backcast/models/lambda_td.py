@@ -124,26 +124,6 @@ class LambdaModel(NamedTuple):
         """Rows are told of all steps, and of restarts that follow the end of an episode."""
         return not first or self.told[0]
 
-    def first_row(self, s: int) -> int:
-        """One row for each state."""
-        return s
-
-    def last_row(self, s: int) -> int:
-        """One row for each state."""
-        return s + 1
-
-    def factor(self, row: int) -> float:
-        """A row counts fully."""
-        return 1.0
-
-    def pair(self, row: int, key: int) -> int:
-        """Keys are pairs."""
-        return key
-
-    def base(self, s: int, best: float, discount: float) -> float:
-        """There are no pairs but those observed."""
-        return 0.0
-
     def target(self, place: int, base: float, best: float) -> float:
         """The mean reward on the way, and the value of s discounted by the mean discount on the way."""
         rows = self.rows

@@ -2,6 +2,7 @@
 
 from backcast.planners.backward import AllPredecessors, BackwardPlanner
 from backcast.planners.both import BothPlanners
+from backcast.planners.contract import Planner, StatePlanner
 from backcast.planners.forward import AllSuccessors, ForwardPlanner, SampledSuccessors
 from backcast.planners.none import NoPlanner
 from backcast.planners.selective import Predecessors, SampledPredecessors
@@ -13,7 +14,9 @@ __all__ = [
     "BothPlanners",
     "ForwardPlanner",
     "NoPlanner",
+    "Planner",
     "Predecessors",
     "SampledPredecessors",
     "SampledSuccessors",
+    "StatePlanner",
 ]

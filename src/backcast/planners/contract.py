@@ -71,6 +71,20 @@ def plan_from_first(planner: Any, model: Any, values: Values, s: int, discount: 
     return planner.plan_from(model, values, s, False, discount, rates) if planner.plans_first(model) else 0
 
 
+@optional("begin")
+def _begins_without_planning(self: Any, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
+    """Most planners do nothing when an episode begins."""
+    return 0
+
+
+@optional("finish")
+def _ends_without_planning(
+    self: Any, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector
+) -> int:
+    """Most planners do nothing when an episode is over."""
+    return 0
+
+
 @optional("attend")
 def _needs_not_be_told(self: Any, model: Any, values: Values, step: Step, discount: float) -> None:
     """Most planners need not be told what a step has changed before they plan."""
