@@ -44,13 +44,13 @@ def test_links_lead_somewhere(page):
 def test_every_kind_and_setting_is_described():
     """`backcast list` has a line and a reference for each kind, docs/agents.md a word on each kind and setting."""
     from backcast.agents.kinds import KINDS
-    from backcast.agents.settings import CHECKS
+    from backcast.agents.settings import SETTINGS
 
     page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
     own = {name: kind for name, kind in KINDS.items() if (kind.build.__module__ or "").startswith("backcast.")}
     assert all(kind.summary.endswith(".") and kind.reference for kind in own.values())
     assert [name for name in own if f"`{name}`" not in page and name not in ("td", "q")] == []
-    assert [name for name in CHECKS if f"`{name}" not in page] == []
+    assert [name for name in SETTINGS if f"`{name}" not in page] == []
 
 
 def test_the_kubernetes_example_starts_commands_that_exist(tmp_path):

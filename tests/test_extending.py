@@ -1,4 +1,4 @@
-"""The planner that docs/extending.md shows is short, and passes the suite that it recommends."""
+"""The parts that docs/extending.md shows are short, and pass the suites that it recommends."""
 
 import re
 from pathlib import Path
@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import KINDS
+from backcast.extending import KINDS, number, register
 from backcast.testing import AgentConformance, ModelConformance
 
 PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
-EXAMPLE = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.S).group(1)
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
 
-if "likeliest" not in KINDS:
-    exec(compile(EXAMPLE.split("for kind in")[0], str(PAGE), "exec"), {"__name__": "docs_example"})
+for example in EXAMPLES[:3]:  # the planner, the model and the learner, without the runs that end each of them
+    if re.search(r'@register\("(.+?)"', example).group(1) not in KINDS:
+        exec(compile(re.split(r"\n(?:for|runs) ", example)[0], str(PAGE), "exec"), {"__name__": "docs_example"})
 
 
-def test_the_example_is_under_forty_lines():
-    assert len(EXAMPLE.strip().splitlines()) <= 45
-    planner = EXAMPLE[EXAMPLE.index("@part") : EXAMPLE.index("for kind in")]
+def test_the_planner_is_under_forty_lines():
+    planner = EXAMPLES[0][EXAMPLES[0].index("@part") : EXAMPLES[0].index("for kind in")]
     assert len(planner.strip().splitlines()) < 40
 
 
@@ -28,11 +28,59 @@ class TestLikeliest(AgentConformance, ModelConformance):
     kind = "likeliest"
 
 
+class TestSurprised(AgentConformance, ModelConformance):
+    kind = "surprised"
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_author_imports_from_one_module(example):
+    assert set(re.findall(r"from (backcast[.\w]*) import", example)) <= {"backcast.extending"}
+
+
+def test_a_bare_name_is_a_free_setting():
+    @register("free", settings=("beta", "sample", number("kappa", "how much", 0, 1)))
+    def build(setup, agent):
+        """Takes anything as beta."""
+
+    try:
+        chosen = bc.agent("free", beta={"any": "thing"}, sample=3, kappa=0.5)
+        assert chosen.get("beta") == {"any": "thing"}
+        assert bc.agent("free", beta=[1, [2, 3]]).get("beta") == (1, (2, 3))
+        assert chosen.name == "free,sample=3,beta={'any': 'thing'},kappa=0.5"
+        with pytest.raises(bc.InputError, match=r"kappa: 2 given, expected a number in \[0, 1\]"):
+            bc.agent("free", kappa=2)
+        with pytest.raises(bc.InputError, match=r"sample: 0 given, expected a whole number, 1 or more"):
+            bc.agent("free", sample=0)
+        with pytest.raises(bc.InputError, match=r"no setting 'bet'; 'free' takes beta, sample, kappa; did you mean"):
+            bc.agent("free", bet=1)
+    finally:
+        del KINDS["free"]
+
+
+def test_settings_of_every_agent_are_not_registered_again():
+    with pytest.raises(
+        bc.InputError, match="settings: 'alpha' is an argument of every agent; 'greedy' needs another name"
+    ):
+        register("greedy", settings=("alpha",))(lambda setup, agent: None)
+
+
+def test_a_name_makes_no_claims():
+    """A kind knows the truth if it says so, not if it is called so."""
+
+    @register("true-grit", frame="current")
+    def build(setup, agent):
+        """Perseveres."""
+
+    try:
+        assert not bc.agent("true-grit").knows_the_truth
+        assert bc.agent("true-backward").knows_the_truth
+    finally:
+        del KINDS["true-grit"]
+
+
 PUSH = """
 from typing import NamedTuple
-from backcast.core.compiling import part
-from backcast.agents.kinds import register
-from backcast.models import NoModel
+from backcast.extending import NoModel, part, register
 
 @part
 class Push(NamedTuple):

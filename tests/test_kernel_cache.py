@@ -134,7 +134,7 @@ def test_doctor_tells_why_the_cache_is_not_used(planted):
     directory, made = planted
     directory.chmod(0o777)
     environment = {**os.environ, "BACKCAST_CACHE_DIR": str(directory.parent)}
-    code = "from backcast import doctor; doctor.CHECKS = {}; doctor.examine()"
+    code = "from backcast.cli import doctor; doctor.CHECKS = {}; doctor.examine()"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert f"cache      {directory} (not used: somebody else owns it or may write in it; remove it, or" in done.stdout
     assert not made.exists()

@@ -9,7 +9,7 @@ from collections import Counter
 
 from rich.console import Console
 
-from backcast import display
+from backcast.cli import progress as display
 from backcast.studies import check_study
 from backcast.studies.batches import Performed
 from backcast.studies.runner import Progress
