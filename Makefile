@@ -31,8 +31,8 @@ check: .venv/developing
 
 # The lab's page: ESLint and the tests of its modules that need no browser; nothing where there is no Node.js.
 page:
-	@command -v npm >/dev/null || echo "There is no Node.js here: the page's JavaScript is not checked."
-	! command -v npm >/dev/null || { cd $(PAGE) && npm ci --silent && npm run --silent lint && npm test --silent; }
+	@if command -v npm >/dev/null; then cd $(PAGE) && npm ci --silent && npm run --silent lint && npm test --silent; \
+	else echo "There is no Node.js here: the page's JavaScript is not checked."; fi
 
 # Quick tests of the built wheel with the lowest versions that pyproject.toml allows.
 minimal: .venv/bin/uv

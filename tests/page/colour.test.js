@@ -40,6 +40,8 @@ test("what is no number is grey, and a scale of one value has one colour", () =>
   for (const value of [NaN, Infinity, -Infinity]) assert.equal(colour.colourOf(value, 0, 1), "rgb(154, 160, 166)");
   assert.equal(colour.divergingColourOf(NaN, 1), "rgb(154, 160, 166)");
   assert.equal(colour.colourOf(5, 5, 5), colour.colourOf(0.502, 0, 1));
+  assert.equal(colour.colourOf(4, 5, 5), colour.colourOf(0, 0, 1));
+  assert.equal(colour.colourOf(6, 5, 5), colour.colourOf(1, 0, 1));
 });
 
 test("a legend has the colours of the values beside it", () => {
