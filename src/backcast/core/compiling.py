@@ -25,7 +25,17 @@ except (ImportError, AttributeError) as error:
         """Nothing is kept where Numba lacks what that needs."""
 
 
-__all__ = ["INTERPRETED", "cache_directory", "cache_trouble", "intrinsic", "kernel", "optional", "part", "types"]
+__all__ = [
+    "INTERPRETED",
+    "cache_directory",
+    "cache_trouble",
+    "in_python",
+    "intrinsic",
+    "kernel",
+    "optional",
+    "part",
+    "types",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
