@@ -6,7 +6,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce lab test lint types check torture figures findings clean
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PAGE := tests/page
+
+.PHONY: reproduce lab test lint types check page minimal pythons lock torture figures findings clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -26,6 +29,24 @@ types: .venv/developing
 check: .venv/developing
 	$(BIN)/pytest -n auto
 
+# The lab's page: ESLint and the tests of its modules that need no browser; nothing where there is no Node.js.
+page:
+	@if command -v npm >/dev/null; then cd $(PAGE) && npm ci --silent && npm run --silent lint && npm test --silent; \
+	else echo "There is no Node.js here: the page's JavaScript is not checked."; fi
+
+# Quick tests of the built wheel with the lowest versions that pyproject.toml allows.
+minimal: .venv/bin/uv
+	.ci/installed lowest
+
+# The same with every supported Python that is here or can be installed.
+pythons: .venv/bin/uv
+	.ci/installed 3.11 3.12 3.13 3.14
+
+# Renews the versions that developers and CI install.
+lock: .venv/bin/uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --no-emit-package backcast \
+	  --custom-compile-command 'make lock' --output-file requirements-dev.lock pyproject.toml
+
 torture: .venv/developing
 	$(BIN)/pytest torture
 
@@ -44,16 +65,20 @@ findings: .venv/developing
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(PIP) --editable .
 	@touch $@
 
 .venv/with-lab: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lab]'
+	$(PIP) --editable '.[lab]'
 	@touch $@ .venv/installed
 
-.venv/developing: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+.venv/developing: .venv/bin/python pyproject.toml requirements-dev.lock
+	$(PIP) --constraint requirements-dev.lock --editable '.[dev]'
 	@touch $@ .venv/installed .venv/with-lab
 
+.venv/bin/uv: .venv/bin/python
+	$(PIP) uv
+	@touch $@
+
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv build dist $(PAGE)/node_modules

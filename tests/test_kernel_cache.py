@@ -134,7 +134,57 @@ def test_doctor_tells_why_the_cache_is_not_used(planted):
     directory, made = planted
     directory.chmod(0o777)
     environment = {**os.environ, "BACKCAST_CACHE_DIR": str(directory.parent)}
-    code = "from backcast.cli import doctor; doctor.CHECKS = {}; doctor.examine()"
+    code = "from backcast.cli.doctor import CHECKS, examine; CHECKS.clear(); examine()"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert f"cache      {directory} (not used: somebody else owns it or may write in it; remove it, or" in done.stdout
     assert not made.exists()
+
+
+TWO_PARTS = '''
+import sys
+from types import ModuleType
+from backcast.core.compiling import kernel
+
+PART = """
+from typing import NamedTuple
+from backcast.core.compiling import part
+
+@part
+class Push(NamedTuple):
+    least: float
+    times: int
+
+    def amount(self):
+        return self.least + AMOUNT
+"""
+KERNEL = """
+def twice(part):
+    return 2 * part.amount()
+"""
+
+def module(name, source):
+    made = sys.modules[name] = ModuleType(name)
+    exec(source, made.__dict__)
+    return made
+
+twice = kernel(module("backcast.planners.pushing", KERNEL).twice)
+amounts = {{"backcast.models.pushing": 3, "backcast.learners.pushing": 7}}
+for name in {order}(amounts):
+    module(name, PART.replace("AMOUNT", str(amounts[name])))
+for name in amounts:
+    Push = sys.modules[name].Push
+    print(twice(Push(0.0, 1)), Push(0.0, 1).amount(), end=" ")
+print(sum(twice.stats.cache_hits.values()) + sum(Push.amount.stats.cache_hits.values()))
+'''
+
+
+def test_parts_of_the_same_name_and_fields_do_not_share_what_is_kept(tmp_path):
+    """Whichever is defined first, and so keeps its name; the next process of the same order finds all of its code."""
+    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(tmp_path)}
+
+    def run_in(order):
+        command = [sys.executable, "-c", TWO_PARTS.format(order=order)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+    said = [run_in(order) for order in ("list", "reversed", "list", "reversed")]
+    assert said == ["6.0 3.0 14.0 7.0 0"] * 2 + ["6.0 3.0 14.0 7.0 3"] * 2

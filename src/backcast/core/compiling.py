@@ -1,60 +1,54 @@
-"""`@kernel` and `@part`: compiled by Numba, with the machine code kept on disk for the next process.
+"""`@kernel` and `@part`: compiled by Numba, with the machine code kept on disk for the next process (`kernel_cache`).
 
 A *kernel* is a function on arrays. A *part* (a model, a planner, a world, …) is a NamedTuple of arrays and numbers
 whose methods are kernels: `model.learn(…)` reads the same from Python and from a compiled loop, where the class of
 the part decides while compiling which code is meant.
-
-Numba's own cache notices edits only in the decorated function's own file, and two processes that compile
-different signatures at once can overwrite each other's entries. Here a file holds one compiled signature, its
-directory is named after the sources of the package that may hold kernels, and trouble with the disk means "compile it
-again", never an exception. The files are machine code for this user alone, like any compiler's cache: they are read
-only if nobody else can have written them, from a directory in which nobody else may write.
 """
 
-import functools
-import hashlib
 import inspect
-import os
-import pickle
-import shutil
-import stat
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
-import llvmlite
 import numba
 import numpy as np
-from numba.core import caching, config
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
+from numba.core import config
 from numba.extending import overload_method
-from numba.misc.appdirs import user_cache_dir
 
-from backcast.core.files import atomic_path, is_private, read_own, remove_remains
+from backcast.core.kernel_directory import cache_directory, cache_trouble, give_up, of_backcast
+
+try:
+    from backcast.core.kernel_cache import keep_on_disk
+except (ImportError, AttributeError) as error:
+    give_up(error)
+
+    def keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
+        """Nothing is kept where Numba lacks what that needs."""
+
+
+__all__ = [
+    "INTERPRETED",
+    "cache_directory",
+    "cache_trouble",
+    "in_python",
+    "intrinsic",
+    "kernel",
+    "optional",
+    "part",
+    "types",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
 types: Any = numba.types
-_PACKAGE = Path(__file__).parents[1]
-_KEPT_VERSIONS = 6
-_WITH_KERNELS = (
-    "core",
-    "drivers",
-    "exact",
-    "learners",
-    "models",
-    "planners",
-    "values",
-    "worlds",
-)  # editing others invalidates nothing
 
-# _nrt: no reference counting. A kernel works on arrays that its caller owns and allocates none; counting references
-# at every call of a helper made the fused loop five times slower. To allocate is then a compile-time error.
 # forceinline: a part is a dozen arrays, and handing them to a helper costs more than what most helpers do.
-OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "forceinline": True}
+# _nrt: no reference counting. A kernel works on arrays that its caller owns and allocates none; counting references
+# at every call of a helper made the fused loop five times slower. To allocate is then a compile-time error. Numba does
+# not promise this option: where it is unknown, kernels are slower.
+OPTIONS: dict[str, Any] = {"nogil": True, "forceinline": True}
+if hasattr(getattr(getattr(numba.core, "cpu", None), "CPUTargetOptions", None), "_nrt"):
+    OPTIONS["_nrt"] = False
 
 
 INTERPRETED = bool(config.DISABLE_JIT)  # NUMBA_DISABLE_JIT=1: kernels are plain Python, for debuggers and coverage
@@ -71,8 +65,8 @@ def kernel(function: F, wraps_around: bool = False, **options: Any) -> F:
     if INTERPRETED:
         return np.errstate(over="ignore")(function) if wraps_around else function
     compiled: Any = numba.njit(**OPTIONS, **options)(function)
-    if _of_backcast(function):
-        compiled._cache = _KernelCache(function)
+    if of_backcast(function):
+        keep_on_disk(compiled, function)
     result: F = compiled
     return result
 
@@ -168,111 +162,3 @@ def _announce(name: str, example: Callable[..., Any]) -> None:
     resolve.__signature__ = inspect.signature(example)  # type: ignore[attr-defined]
     for base in (types.NamedTuple, types.NamedUniTuple):
         overload_method(base, name, strict=False, jit_options=OPTIONS)(resolve)
-
-
-@functools.cache
-def cache_directory() -> Path:
-    """BACKCAST_CACHE_DIR or the user's cache directory; below it a directory named by the sources' hash."""
-    base = Path(os.environ.get("BACKCAST_CACHE_DIR") or user_cache_dir("backcast"))
-    digest = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__} {llvmlite.__version__}".encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        name = path.relative_to(_PACKAGE)
-        if name.parts[0] in _WITH_KERNELS:
-            digest.update(name.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return base / f"kernels-{digest.hexdigest()[:16]}"
-
-
-def cache_trouble() -> str:
-    """Why the cache directory is not used, and what to do about it; empty if it is used, or if it is not there yet.
-
-    Who may write a directory above it could put another in its place, but no files that this user owns.
-    """
-    try:
-        found = cache_directory().lstat()
-    except OSError:
-        return ""
-    advice = "remove it, or set BACKCAST_CACHE_DIR to a directory of your own"
-    if stat.S_ISLNK(found.st_mode):
-        return f"it is a symbolic link; {advice}"
-    if not is_private(found):
-        return f"somebody else owns it or may write in it; {advice}"
-    return ""
-
-
-@functools.cache
-def _is_used() -> bool:
-    """Whether there is no trouble with the cache directory; if there is, it is said, once."""
-    trouble = cache_trouble()
-    if trouble:
-        print(f"backcast: the cache {cache_directory()} is not used: {trouble}", file=sys.stderr, flush=True)
-    return not trouble
-
-
-class _KernelCache(caching.NullCache):
-    """One file per function, signature and processor; a NullCache whenever the disk fails."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        if function.__closure__:
-            raise TypeError(f"{function.__qualname__} is a closure; a kernel takes what it needs as arguments")
-        if function.__module__.split(".")[1] not in _WITH_KERNELS:
-            raise TypeError(f"{function.__module__} may have no kernels: the cache does not notice when it is edited")
-        self._name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}"
-
-    @property
-    def cache_path(self) -> str:
-        return str(cache_directory())
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        if not _known_by_our_sources(signature) or not _is_used():
-            return None
-        target_context.refresh()  # without it, loaded code lacks the functions it calls
-        try:
-            stored, payload = pickle.loads(read_own(self._file(signature, target_context.codegen())))
-            return CompileResult._rebuild(target_context, *payload) if stored == signature else None
-        except Exception:
-            return None
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        if not _known_by_our_sources(signature) or result.library.has_dynamic_globals or not _is_used():
-            return
-        try:
-            _prepare_directory()
-            with atomic_path(self._file(signature, result.codegen)) as part:
-                part.chmod(0o600)
-                part.write_bytes(dumps((signature, result._reduce())))
-        except OSError:
-            pass
-
-    def _file(self, signature: Any, codegen: Any) -> Path:
-        key = (self._name, str(signature), codegen.magic_tuple(), config.OPT._raw_value, config.BOUNDSCHECK)
-        return cache_directory() / f"{self._name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
-
-
-def _known_by_our_sources(signature: Any) -> bool:
-    """A part from a user's own module brings code that the directory's name does not know: never cached."""
-    return all(map(_is_ours, getattr(signature, "args", signature)))
-
-
-def _of_backcast(thing: Any) -> bool:
-    return (thing.__module__ or "").partition(".")[0] == _PACKAGE.name
-
-
-def _is_ours(numba_type: Any) -> bool:
-    if isinstance(numba_type, types.BaseNamedTuple) and not _of_backcast(numba_type.instance_class):
-        return False
-    if isinstance(numba_type, types.BaseTuple):
-        return all(map(_is_ours, numba_type))
-    return not isinstance(numba_type, types.Callable)
-
-
-@functools.cache
-def _prepare_directory() -> None:
-    """Make the cache directory, or remove what processes that were killed left there."""
-    current = cache_directory()
-    if current.exists():
-        remove_remains(current)
-        return
-    current.mkdir(parents=True, exist_ok=True, mode=0o700)
-    mine = [path for path in current.parent.glob("kernels-*") if is_private(path.lstat())]
-    for old in sorted(mine, key=lambda path: path.lstat().st_mtime)[:-_KEPT_VERSIONS]:
-        shutil.rmtree(old, ignore_errors=True)

@@ -98,7 +98,8 @@ export class Board {
 
   /** Asks for a drawing in the next animation frame, however often it is called before. */
   draw() {
-    this.#request ||= requestAnimationFrame((now) => {
+    if (this.#request) return;
+    this.#request = requestAnimationFrame((now) => {
       this.#request = 0;
       this.#paint(now);
     });

@@ -47,7 +47,8 @@ export class Chart {
   }
 
   draw() {
-    this.#request ||= requestAnimationFrame(() => {
+    if (this.#request) return;
+    this.#request = requestAnimationFrame(() => {
       this.#request = 0;
       this.#paint();
     });

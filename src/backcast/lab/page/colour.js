@@ -8,7 +8,7 @@ const VIRIDIS = `440154 470d60 48186a 482374 472d7b 453781 424086 3e4989 3b528b 
 const BLUE_TO_ORANGE = "174a86 3f78b5 86b0da c9dcec f6f5f2 fadbb8 f0ab63 d2761f 9c4a00";
 const SHADES = 256;
 const UNKNOWN = "rgb(154, 160, 166)";
-const DARK_INK = "#0d141b";
+const DARK_INK = "#000000"; // with white, one of both can be read on any colour: contrast 4.58 or more
 const LIGHT = {
   ink: "#1d2832", muted: "#5a6772", faint: "#dfe4e9", surface: "#ffffff", page: "#f5f7f9", accent: "#0b6bb5",
   forward: "#0072b2", backward: "#d55e00", wall: "#aab4bd", focus: "#b0106e",

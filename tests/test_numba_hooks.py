@@ -1,0 +1,78 @@
+"""What Backcast takes from Numba's insides may be missing tomorrow: kernels then compile, without the cache."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+KERNEL = """
+import numpy as np
+from backcast.core.compiling import cache_trouble
+from backcast.core.randomness import pick
+print(pick(np.array([0.5, 1.0]), 0, 2, 0.7), pick(np.array([1.0], dtype=np.float32), 0, 1, 0.2))
+print(cache_trouble())
+"""
+AGENT = """
+import backcast as bc
+runs = bc.run(bc.worlds.chain((4, 2), seed=0), bc.agent("td"), 20, 1)
+print(runs.values[0, :4].tolist())
+"""
+INSIDES = """
+import sys
+import numba.core.ccallback, numba.core.codegen, numba.core.options
+from numba.core import serialize
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+
+def keep_elsewhere(function):
+    names = tuple("_kept" if name == "_cache" else name for name in function.__code__.co_names)
+    function.__code__ = function.__code__.replace(co_names=names)
+"""
+CHANGES = {  # in Numba, before Backcast is imported; and of what it is then said that it is missing
+    "del numba.core.caching.NullCache": "NullCache",
+    "sys.modules['numba.core.caching'] = None": "numba.core.caching",
+    "NullCache.load_overload = lambda self, sig, target_context, how=None: None": "NullCache.load_overload takes",
+    "del CompileResult._rebuild": "_rebuild",
+    "CompileResult._reduce = lambda self, how: ()": "'how'",
+    "dumps = serialize.dumps; del serialize.dumps; import backcast; serialize.dumps = dumps": "dumps",
+    "del numba.core.codegen.CPUCodegen.magic_tuple": "magic_tuple",
+    "keep_elsewhere(Dispatcher.__init__); keep_elsewhere(Dispatcher.compile)": "_cache",
+}
+
+
+def run(code, tmp_path, *, interpreted=False):
+    """What this code prints and what it says on stderr, with a cache of its own."""
+    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": str(int(interpreted))}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_kernels_compile_without_the_cache_where_numba_has_changed(change, tmp_path):
+    (results, trouble), said = run(INSIDES + change + KERNEL, tmp_path)
+    assert results == "1 0"
+    assert trouble.startswith("Numba ")
+    assert CHANGES[change] in trouble
+    (line,) = said
+    assert line.startswith(f"backcast: the cache {tmp_path}")
+    assert line.endswith(f" is not used: {trouble}")
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_loading_that_takes_other_arguments_gives_the_cache_up(tmp_path):
+    assert run(KERNEL, tmp_path) == (["1 0", ""], [])
+    (results, trouble), said = run(INSIDES + "CompileResult._rebuild = lambda how: None" + KERNEL, tmp_path)
+    assert results == "1 0"
+    assert "positional argument" in trouble
+    assert len(said) == 1
+
+
+def test_an_agent_runs_where_numba_has_changed(tmp_path):
+    """Neither the cache nor the option that kernels count no references; the numbers are those of plain Python."""
+    change = "del CompileResult._rebuild; del numba.core.options.DefaultOptions._nrt"
+    compiled, said = run(INSIDES + change + AGENT, tmp_path)
+    assert len(said) == 1
+    assert (compiled, []) == run(AGENT, tmp_path, interpreted=True)
