@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.core.archive import Archive, opened_archive, physical_memory
+from backcast.core.archive import Archive, opened_archive, refusing_damage
 from backcast.core.arrays import (
     SUM_TOLERANCE,
     Indices,
@@ -28,7 +28,7 @@ from backcast.core.arrays import (
     frozen,
     refuse_non_finite,
 )
-from backcast.core.errors import InputError, in_a_line
+from backcast.core.errors import InputError
 from backcast.core.files import atomic_path
 from backcast.core.graph import reachable
 
@@ -169,7 +169,7 @@ class FiniteMDP:
             InputError: if it is no file that `save` wrote, or needs more memory than this machine has.
             OSError: if it is missing or cannot be read.
         """
-        try:
+        with refusing_damage(Path(path), "a FiniteMDP saved by Backcast"):
             with opened_archive(Path(path), _PARTS) as archive:
                 _refuse_bad_sizes(archive)
                 part = {name: archive[name] for name in _PARTS}
@@ -182,12 +182,6 @@ class FiniteMDP:
             reward = sparse.csr_array((part["reward"], *place), shape=shape)
             settings = float(part["discount"]), part["start"], part["terminal"], bool(part["is_sparse"])
             return _restore(table, reward, *settings)
-        except (FileNotFoundError, PermissionError):
-            raise
-        except MemoryError as error:
-            raise InputError(f"{path}: too large for this machine ({in_a_line(error)})") from error
-        except Exception as error:  # a damaged archive raises almost anything
-            raise InputError(f"{path}: not a FiniteMDP saved by Backcast ({in_a_line(error)})") from error
 
     def __reduce__(self) -> Any:
         settings = self.discount, self.start, self.terminal, self.is_sparse
@@ -234,9 +228,7 @@ def _refuse_bad_sizes(archive: Archive) -> None:
     archive.refuse_other_shape("row_start", (n_states * int(archive["n_actions"]) + 1,))
     for name in ("next_state", "reward"):
         archive.refuse_other_shape(name, (n_entries,))
-    needed, there = _PEAK * archive.size, physical_memory()
-    if needed > there:
-        raise MemoryError(f"it needs about {needed / 2**30:,.1f} GiB of memory, and there are {there / 2**30:,.1f} GiB")
+    archive.refuse_too_large(_PEAK)
 
 
 def _restore(table: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any, is_sparse: bool) -> FiniteMDP:
