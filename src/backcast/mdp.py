@@ -45,6 +45,7 @@ _PARTS = {
     "next_state": "i",
     "reward": "f",
 }  # of a file, and of what kind each is
+SAVED = "a FiniteMDP saved by Backcast"
 _PEAK = 5  # times the size of its arrays is what reading a file needs
 
 
@@ -144,8 +145,13 @@ class FiniteMDP:
         """The states (S,) that some sequence of actions reaches from the start distribution."""
         return frozen(reachable(self.graph, self.start > 0))
 
-    def save(self, path: str | Path) -> None:
-        """Write to one plain .npz file (no pickle), whole or not at all."""
+    def save(self, path: str | Path, policy: ArrayLike | None = None) -> None:
+        """Write to one plain .npz file (no pickle), whole or not at all.
+
+        Args:
+            path: of the file.
+            policy: (S, A), stored beside it for a study that evaluates it (`backcast.worlds.from_file`).
+        """
         parts = {
             "format": np.array(_FORMAT),
             "probability": self.table.data,
@@ -158,6 +164,8 @@ class FiniteMDP:
             "n_actions": np.array(self.n_actions),
             "is_sparse": np.array(self.is_sparse),
         }
+        if policy is not None:
+            parts["policy"] = as_floats("policy", policy)
         with atomic_path(Path(path)) as part, part.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **parts)
 
@@ -169,7 +177,7 @@ class FiniteMDP:
             InputError: if it is no file that `save` wrote, or needs more memory than this machine has.
             OSError: if it is missing or cannot be read.
         """
-        with refusing_damage(Path(path), "a FiniteMDP saved by Backcast"):
+        with refusing_damage(Path(path), SAVED):
             with opened_archive(Path(path), _PARTS) as archive:
                 _refuse_bad_sizes(archive)
                 part = {name: archive[name] for name in _PARTS}
@@ -215,6 +223,23 @@ class FiniteMDP:
         if self.is_sparse:
             return table
         return frozen(table.toarray().reshape(self.n_states, self.n_actions, self.n_states))
+
+
+def saved_size(path: Path) -> tuple[int, int]:
+    """How many states and transitions the world in a file has; nothing of it is read."""
+    with refusing_damage(path, SAVED), opened_archive(path, _PARTS) as archive:
+        return archive.length("start"), archive.length("probability")
+
+
+def saved_policy(path: Path) -> Vector | None:
+    """The policy that was stored beside a world; None if there was none. Its numbers are not checked."""
+    with refusing_damage(path, SAVED):
+        with opened_archive(path, {}) as archive:
+            if "policy" not in archive:
+                return None
+        with opened_archive(path, {"policy": "f"}) as archive:
+            archive.refuse_too_large(_PEAK)
+            return np.asarray(archive["policy"])
 
 
 def _refuse_bad_sizes(archive: Archive) -> None:

@@ -137,6 +137,15 @@ def refuse_imports(study: "Study", allowed: Sequence[str]) -> None:
             )
 
 
+def refuse_other_files(study: "Study") -> None:
+    """Raise if the file of a world is missing, or is not what the study was run with."""
+    for place, world in enumerate(study.worlds):
+        try:
+            world.pinned()
+        except InputError as error:
+            raise InputError(f"{study.name}: worlds.{place}: {error}") from None
+
+
 def check_options(options: RunOptions) -> None:
     """Refuse options of another engine than the one that was chosen, and what is no shard."""
     read_shard(options.shard)

@@ -15,6 +15,7 @@ from backcast.cli.running import (
     continuing,
     print_divergences,
     refuse_imports,
+    refuse_other_files,
     run_studies,
     tell_failures,
     tell_plan,
@@ -98,6 +99,7 @@ def sweep(
             return
         for study, _ in asked:
             refuse_imports(study, allow_import or [])
+            refuse_other_files(study)
     elif options.dry_run:
         tell_plan([read_outline(specification, options.seeds)], options)
         return

@@ -23,7 +23,7 @@ def list_() -> None:
 
     print(f"Backcast {__version__}\n\nWorlds (backcast.worlds):")
     mazes = ("maze", "blocking_maze", "shortcut_maze")
-    for name in ("chain", "boyan", "random_walk", "noisy_tv", *mazes, "from_gymnasium", "from_mdp"):
+    for name in ("chain", "boyan", "random_walk", "noisy_tv", *mazes, "from_gymnasium", "from_mdp", "from_file"):
         _print_entry(name, getattr(worlds, name).__doc__)
     print("\nAgents (backcast.agent):")
     for name, kind in KINDS.items():

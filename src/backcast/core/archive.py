@@ -52,6 +52,9 @@ class Archive:
         with self._zip.open(self._members[name].entry) as member:
             return npy.read_array(member, allow_pickle=False, max_header_size=_HEADER)
 
+    def __contains__(self, name: str) -> bool:
+        return f"{name}.npy" in self._zip.namelist()
+
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of an array; it is not read for this."""
         return self._members[name].shape

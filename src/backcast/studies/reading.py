@@ -57,16 +57,29 @@ def read_study(path: str | Path, tell: Callable[[str], None] = lambda sentence: 
         path: of the file.
         tell: is told what takes long.
     """
-    return check_study(_parsed(Path(path)), str(path), tell)
+    return check_study(_parsed(Path(path)), str(path), tell, Path(path).parent)
 
 
 def read_outline(path: str | Path, seeds: int | None = None) -> Outline:
     """What can be said in a moment of a study in a TOML file, if it is run with so many seeds."""
-    return outline(_validated(_parsed(Path(path)), str(path)), str(path), seeds)
+    study = _of_files(_validated(_parsed(Path(path)), str(path)), Path(path).parent, str(path))
+    return outline(study, str(path), seeds)
 
 
-def check_study(given: dict[str, Any], source: str, tell: Callable[[str], None] = lambda sentence: None) -> Study:
-    """A study from plain data; an error names the source, the key, what was given and what is allowed."""
+def check_study(
+    given: dict[str, Any],
+    source: str,
+    tell: Callable[[str], None] = lambda sentence: None,
+    folder: Path = Path(),
+) -> Study:
+    """A study from plain data; an error names the source, the key, what was given and what is allowed.
+
+    Args:
+        given: the study.
+        source: for errors.
+        tell: is told what takes long.
+        folder: from which on the paths of files are given.
+    """
     known: dict[str, About] = {}
 
     def about(place: int, world: WorldSpec) -> About:
@@ -75,7 +88,7 @@ def check_study(given: dict[str, Any], source: str, tell: Callable[[str], None] 
             known[key] = world.about
         return known[key]
 
-    study = _knowing(_validated(given, source), about, source)
+    study = _knowing(_of_files(_validated(given, source), folder, source), about, source)
     _refuse_large(study, source)
     if study.count() > MANY:
         tell(f"{source}: laying out {study.count():,} combinations of world, agent and settings")
@@ -83,15 +96,17 @@ def check_study(given: dict[str, Any], source: str, tell: Callable[[str], None] 
     return study
 
 
-def stored_study(given: dict[str, Any], about: Any, source: str) -> Study:
+def stored_study(given: dict[str, Any], about: Any, source: str, folder: Path) -> Study:
     """A study from plain data that came with results: nothing is imported for it, and no world is made.
 
     Args:
         given: the study as `Store.add_study` wrote it.
         about: of each world, what was written when it was run; None if that was not written yet.
         source: for errors.
+        folder: the directory of the results, from which on the paths of its own files are given.
     """
     study = _validated(given, source)
+    study = study.model_copy(update={"worlds": [world.located(folder) for world in study.worlds]})
     known = None if about is None else _about(about, len(study.worlds), source)
     study = _knowing(study, lambda place, world: world.sketch if known is None else known[place], source)
     _refuse_large(study, source)
@@ -119,12 +134,22 @@ def outline(study: Study, source: str, seeds: int | None = None) -> Outline:
     return Outline(study, seeds, combinations, exact, expanded, refused, tuple(unchecked))
 
 
+def _of_files(study: Study, folder: Path, source: str) -> Study:
+    """The study with worlds whose files were found, from this folder on, and whose content is known."""
+    return _with_worlds(study, lambda place, world: world.located(folder).pinned(), source)
+
+
 def _knowing(study: Study, say: Callable[[int, WorldSpec], About], source: str) -> Study:
-    """The study with worlds of which is known what is said of each; an error names the world."""
+    """The study with worlds of which is known what is said of each."""
+    return _with_worlds(study, lambda place, world: world.knowing(say(place, world)), source)
+
+
+def _with_worlds(study: Study, change: Callable[[int, WorldSpec], WorldSpec], source: str) -> Study:
+    """The study with its worlds changed; an error names the world."""
     worlds = []
     for place, world in enumerate(study.worlds):
         try:
-            worlds.append(world.knowing(say(place, world)))
+            worlds.append(change(place, world))
         except InputError as error:
             raise type(error)(f"{source}: worlds.{place}: {error}") from None
     return study.model_copy(update={"worlds": worlds})
@@ -140,6 +165,8 @@ class _Sketches:
         self.refused = ""
 
     def __call__(self, place: int, world: WorldSpec) -> About:
+        if world.known is not None:
+            return world.known
         if place < LOOKED_AT:
             if world.kind == "gymnasium":
                 if world.imports is None:
@@ -150,7 +177,7 @@ class _Sketches:
                     return world.about
             except TooManyError as error:
                 self.refused = self.refused or f"worlds.{place}: {error}"
-        return world.unmade._replace(name=f"{world.kind} {place}")
+        return world.unmade._replace(name=world.label or f"{world.kind} {place}")
 
 
 def _unchecked(worlds: Sequence[WorldSpec]) -> Iterable[str]:
@@ -160,7 +187,8 @@ def _unchecked(worlds: Sequence[WorldSpec]) -> Iterable[str]:
         elif world.kind == "gymnasium":
             yield f"worlds.{place}: {world.id!r} was not made"
         elif not world.is_quickly_made:
-            yield f"worlds.{place}: the maze is large, and was not made"
+            what = "maze is large, and was not made" if world.file is None else f"file {world.file} was not read"
+            yield f"worlds.{place}: the {what}"
     if len(worlds) > LOOKED_AT:
         yield f"worlds.{LOOKED_AT} to worlds.{len(worlds) - 1}: they were not made"
 
