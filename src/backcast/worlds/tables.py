@@ -14,6 +14,7 @@ from backcast.core.errors import InputError, in_a_line
 from backcast.core.graph import breadth_first
 from backcast.exact.chains import as_policy
 from backcast.mdp import FiniteMDP, saved_policy, saved_size
+from backcast.worlds.recipes import recorded
 from backcast.worlds.world import Outcomes, World, refuse_large
 
 
@@ -47,6 +48,7 @@ def from_file(path: str | Path, policy: str | None = None, max_steps: int | None
     return from_mdp(mdp, saved, path.stem, max_steps)
 
 
+@recorded("gymnasium")
 def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = None, **options: Any) -> World:
     """A world from a Gymnasium environment that carries its table, `env.unwrapped.P[s][a]`.
 
