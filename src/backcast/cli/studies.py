@@ -18,8 +18,10 @@ from backcast.cli.running import (
     refuse_other_files,
     run_studies,
     tell_failures,
+    tell_installed,
     tell_plan,
     to_continue,
+    with_plugins,
     with_run_options,
 )
 from backcast.core.errors import InputError
@@ -100,10 +102,12 @@ def sweep(
         for study, _ in asked:
             refuse_imports(study, allow_import or [])
             refuse_other_files(study)
+        asked = with_plugins(specification, asked, options)
     elif options.dry_run:
         tell_plan([read_outline(specification, options.seeds)], options)
         return
     else:
+        tell_installed()
         study = read_study(specification, tell)
         asked = [Asked(study, options.seeds or study.seeds)]
     _run(asked, options)

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from backcast.agents import Agent
+from backcast.agents.kinds import KINDS
 from backcast.core.errors import InputError
 from backcast.drivers.saving import plain_agent
+from backcast.studies.plugins import is_own
 from backcast.studies.reading import check_study
 from backcast.studies.spec import Study
 from backcast.worlds import World
@@ -42,6 +45,7 @@ def describe_study(
             "seeds": seeds,
             "worlds": described,
             "agents": [_agent(label, agent) for label, agent in agents.items()],
+            "plugins": _plugins(agents),
             "plots": _plots({world.judged_by for world in worlds.values()}),
         },
         f"study {name!r}",
@@ -106,6 +110,26 @@ def _is_only_an_mdp(world: World) -> bool:
         np.array_equal(mine, theirs)
         for mine, theirs in zip(vars(world.outcomes).values(), vars(outcomes_of(world.mdp)).values(), strict=True)
     )
+
+
+def _plugins(agents: Mapping[str, Agent]) -> list[str]:
+    """The modules that register kinds that are not Backcast's own."""
+    modules = {label: KINDS[agent.kind].build.__module__ for label, agent in agents.items() if not is_own(agent.kind)}
+    for label, module in modules.items():
+        if not _is_importable(module):
+            raise InputError(
+                f"agents: the kind of {label!r}, {agents[label].kind!r}, was registered in {module}, which cannot be"
+                " imported from elsewhere; put it into a module of its own"
+            )
+    return list(dict.fromkeys(modules.values()))
+
+
+def _is_importable(module: str) -> bool:
+    """Whether another process can import a module of this name."""
+    try:
+        return module != "__main__" and find_spec(module) is not None
+    except (ImportError, ValueError):  # a package that is not there, or a module that was made by hand
+        return False
 
 
 def _agent(label: str, agent: Agent) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -42,10 +42,11 @@ from backcast.studies.search import (
     checked_search,
     takes,
 )
-from backcast.studies.worldspec import Settings, Strict, WorldSpec, one_of
+from backcast.studies.worldspec import Settings, Strict, WorldSpec
 
 MOST = 10**15  # episodes, seeds and value updates: what is counted with numbers of 64 bits
 LONGEST = 100  # characters of a name
+MODULE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"  # the name of a plugin
 PLOT_NAMES = (
     "error-curves",
     "error-by-ratio",
@@ -121,7 +122,12 @@ class AgentSpec(_Searched, Settings):
     @field_validator("kind")
     @classmethod
     def _known(cls, kind: str) -> str:
-        return one_of(KINDS, kind)
+        if kind not in KINDS:
+            raise ValueError(
+                f"expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}; or name the module that registers it in"
+                ' plugins = ["…"]'
+            )
+        return kind
 
     def build(self, settings: dict[str, Any]) -> Agent:
         """The agent, with `settings` in place of its own."""
@@ -154,6 +160,7 @@ class Study(_Searched):
     agents: list[AgentSpec] = Field(min_length=1)
     plots: list[str] = Field(default=[])
     claims: list[int] = Field(default=[])
+    plugins: list[Annotated[str, Field(pattern=MODULE)]] = Field(default=[])
 
     @field_validator("name")
     @classmethod
@@ -238,7 +245,7 @@ class Study(_Searched):
                 base = base or chosen.base(built[rest], dict(rest))
             rates = {name: value for name, value in point if name in RATES}
             made = replace(built[rest], **rates) if rates else built[rest]
-            yield Cell(world, made, base + describe(point), place, episodes, updates, base, point)
+            yield Cell(world, made, base + describe(point), place, episodes, updates, base, point, tuple(self.plugins))
 
 
 def _refuse_foreign(where: str, given: _Searched, who: str, has: Collection[str]) -> None:

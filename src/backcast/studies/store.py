@@ -4,6 +4,7 @@
     DIR/units/<hash>.json      its record: what determined each of them, in the order of the rows; versions, timings;
                                the columns, the size and the checksum of the table
     DIR/studies/<name>.json    a study that was run here, with how many seeds, and what its worlds say of themselves
+                               (of kinds that plugins register: what they take)
     DIR/failures/<…>.json      units that could not be performed the last time they were tried, and why
 
 Studies and records end with a checksum of their own. Files are written beside their place and renamed, the record last:
@@ -31,6 +32,7 @@ from backcast.core.files import atomic_path, locked, read_regular, remove_remain
 from backcast.studies.batches import Performed
 from backcast.studies.cells import KEY_LENGTH, digest
 from backcast.studies.index import Index
+from backcast.studies.plugins import about_kinds
 from backcast.studies.reading import stored_study
 from backcast.studies.sealing import is_sealed, seal
 from backcast.studies.spec import Study
@@ -97,6 +99,8 @@ class Store:
             "seeds": study.seeds if seeds is None else seeds,
             "worlds": [world.about._asdict() for world in study.worlds],
         }
+        if study.plugins:
+            known["kinds"] = about_kinds(agent.kind for agent in study.agents)
         if path.exists():
             earlier = _read_json(path, MOST_STUDY)
             if earlier.get("study") == known["study"]:
@@ -206,7 +210,7 @@ def _stored(path: Path, found: dict[str, Any]) -> Asked:
     given, seeds = found.get("study"), found.get("seeds")
     if not isinstance(given, dict) or not isinstance(seeds, int) or seeds < 1:
         raise InputError(f"{path}: not a study that Backcast wrote; move it away")
-    return Asked(stored_study(given, found.get("worlds"), str(path), folder), seeds)
+    return Asked(stored_study(given, found.get("worlds"), str(path), folder, found.get("kinds")), seeds)
 
 
 def _read_json(path: Path, most: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from backcast.drivers.results import Runs
 from backcast.drivers.run import one_run, run_in_threads
 from backcast.studies.cells import Cell, digest
+from backcast.studies.plugins import import_plugins, refuse_unknown_kind
 from backcast.studies.spec import Study
 from backcast.studies.worldspec import WorldSpec
 from backcast.worlds import World
@@ -78,6 +79,7 @@ def all_units(study: Study, seeds: int) -> Iterator[Unit]:
 def compile_for(unit: Unit) -> None:
     """Have compiled what performing a unit needs; what is wrong with the unit shows when it is performed."""
     with contextlib.suppress(Exception):
+        import_plugins(unit.cell.plugins)
         one_run(world_of(unit.cell.world), unit.cell.agent, unit.seeds[0], np.empty((0, 4)), 1)
 
 
@@ -86,6 +88,8 @@ def perform(unit: Unit, threads: int = 0) -> Outcome:
     started = time.perf_counter()
     try:
         cell = unit.cell
+        import_plugins(cell.plugins)
+        refuse_unknown_kind(cell.agent.kind, cell.plugins)
         world = world_of(cell.world)
         runs = run_in_threads(world, cell.agent, cell.episodes, unit.seeds, None, threads, cell.updates)
         return finished(unit, runs, time.perf_counter() - started)
