@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast import mdp as mdp_module
 from random_worlds import random_mdp
 
 MEMORY = 10_000_000  # bytes that the refusal of a file may take; what they claim is much more
@@ -177,7 +176,7 @@ def test_an_archive_that_cannot_hold_what_it_claims_is_refused(saved):
 
 
 def test_a_world_that_needs_more_memory_than_there_is_is_refused(saved, monkeypatch):
-    monkeypatch.setattr(mdp_module, "physical_memory", lambda: 1000)
+    monkeypatch.setattr("backcast.core.archive.physical_memory", lambda: 1000)
     with pytest.raises(
         bc.InputError, match=r"too large for this machine \(it needs about 0.0 GiB of memory, and there"
     ):

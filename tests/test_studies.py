@@ -256,7 +256,7 @@ def test_the_long_table(tmp_path):
     export(store.directory, tmp_path / "t.csv")
     export(store.directory, tmp_path / "t.parquet")
     table = pv.read_csv(tmp_path / "t.csv")
-    assert table.column_names == ["study", "world", "agent", "seed", "episode", "metric", "value"]
+    assert table.column_names == ["study", "world", "agent", "seed", "episode", "metric", "value", "alpha", "learn"]
     assert len(table) == 2 * 4 * 6 * 2 + 2 * 4 * 4 * 2
     assert set(table["agent"].to_pylist()) == {"forward", "pure:backward"}
     assert set(table["world"].to_pylist()) == {"chain-6-3-2", "custom-maze"}

@@ -20,11 +20,13 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "backcast.agents",
+    "Comparison": "backcast.comparison",
     "FiniteMDP": "backcast.mdp",
     "InputError": "backcast.core.errors",
     "Option": "backcast.models.options",
     "Runs": "backcast.drivers.results",
     "agent": "backcast.agents",
+    "compare": "backcast.comparison",
     "load": "backcast.studies",
     "run": "backcast.drivers.run",
     "train": "backcast.drivers.train",
@@ -33,12 +35,14 @@ _MODULES = ("exact", "features", "testing", "worlds")
 
 __all__ = [
     "Agent",
+    "Comparison",
     "FiniteMDP",
     "InputError",
     "Option",
     "Runs",
     "__version__",
     "agent",
+    "compare",
     "exact",
     "features",
     "load",
@@ -51,6 +55,7 @@ __all__ = [
 if TYPE_CHECKING:
     from backcast import exact, features, testing, worlds
     from backcast.agents import Agent, agent
+    from backcast.comparison import Comparison, compare
     from backcast.core.errors import InputError
     from backcast.drivers.results import Runs
     from backcast.drivers.run import run

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.core.archive import Archive, opened_archive, physical_memory
+from backcast.core.archive import Archive, opened_archive, refusing_damage
 from backcast.core.arrays import (
     SUM_TOLERANCE,
     Indices,
@@ -28,7 +28,7 @@ from backcast.core.arrays import (
     frozen,
     refuse_non_finite,
 )
-from backcast.core.errors import InputError, in_a_line
+from backcast.core.errors import InputError
 from backcast.core.files import atomic_path
 from backcast.core.graph import reachable
 
@@ -45,6 +45,7 @@ _PARTS = {
     "next_state": "i",
     "reward": "f",
 }  # of a file, and of what kind each is
+SAVED = "a FiniteMDP saved by Backcast"
 _PEAK = 5  # times the size of its arrays is what reading a file needs
 
 
@@ -144,8 +145,13 @@ class FiniteMDP:
         """The states (S,) that some sequence of actions reaches from the start distribution."""
         return frozen(reachable(self.graph, self.start > 0))
 
-    def save(self, path: str | Path) -> None:
-        """Write to one plain .npz file (no pickle), whole or not at all."""
+    def save(self, path: str | Path, policy: ArrayLike | None = None) -> None:
+        """Write to one plain .npz file (no pickle), whole or not at all.
+
+        Args:
+            path: of the file.
+            policy: (S, A), stored beside it for a study that evaluates it (`backcast.worlds.from_file`).
+        """
         parts = {
             "format": np.array(_FORMAT),
             "probability": self.table.data,
@@ -158,6 +164,8 @@ class FiniteMDP:
             "n_actions": np.array(self.n_actions),
             "is_sparse": np.array(self.is_sparse),
         }
+        if policy is not None:
+            parts["policy"] = as_floats("policy", policy)
         with atomic_path(Path(path)) as part, part.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **parts)
 
@@ -169,7 +177,7 @@ class FiniteMDP:
             InputError: if it is no file that `save` wrote, or needs more memory than this machine has.
             OSError: if it is missing or cannot be read.
         """
-        try:
+        with refusing_damage(Path(path), SAVED):
             with opened_archive(Path(path), _PARTS) as archive:
                 _refuse_bad_sizes(archive)
                 part = {name: archive[name] for name in _PARTS}
@@ -182,12 +190,6 @@ class FiniteMDP:
             reward = sparse.csr_array((part["reward"], *place), shape=shape)
             settings = float(part["discount"]), part["start"], part["terminal"], bool(part["is_sparse"])
             return _restore(table, reward, *settings)
-        except (FileNotFoundError, PermissionError):
-            raise
-        except MemoryError as error:
-            raise InputError(f"{path}: too large for this machine ({in_a_line(error)})") from error
-        except Exception as error:  # a damaged archive raises almost anything
-            raise InputError(f"{path}: not a FiniteMDP saved by Backcast ({in_a_line(error)})") from error
 
     def __reduce__(self) -> Any:
         settings = self.discount, self.start, self.terminal, self.is_sparse
@@ -223,6 +225,23 @@ class FiniteMDP:
         return frozen(table.toarray().reshape(self.n_states, self.n_actions, self.n_states))
 
 
+def saved_size(path: Path) -> tuple[int, int]:
+    """How many states and transitions the world in a file has; nothing of it is read."""
+    with refusing_damage(path, SAVED), opened_archive(path, _PARTS) as archive:
+        return archive.length("start"), archive.length("probability")
+
+
+def saved_policy(path: Path) -> Vector | None:
+    """The policy that was stored beside a world; None if there was none. Its numbers are not checked."""
+    with refusing_damage(path, SAVED):
+        with opened_archive(path, {}) as archive:
+            if "policy" not in archive:
+                return None
+        with opened_archive(path, {"policy": "f"}) as archive:
+            archive.refuse_too_large(_PEAK)
+            return np.asarray(archive["policy"])
+
+
 def _refuse_bad_sizes(archive: Archive) -> None:
     """Raise unless this version knows the format, shapes fit together and there is enough memory."""
     for name in ("format", "n_actions", "discount", "is_sparse"):
@@ -234,9 +253,7 @@ def _refuse_bad_sizes(archive: Archive) -> None:
     archive.refuse_other_shape("row_start", (n_states * int(archive["n_actions"]) + 1,))
     for name in ("next_state", "reward"):
         archive.refuse_other_shape(name, (n_entries,))
-    needed, there = _PEAK * archive.size, physical_memory()
-    if needed > there:
-        raise MemoryError(f"it needs about {needed / 2**30:,.1f} GiB of memory, and there are {there / 2**30:,.1f} GiB")
+    archive.refuse_too_large(_PEAK)
 
 
 def _restore(table: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any, is_sparse: bool) -> FiniteMDP:

@@ -106,6 +106,8 @@ def export(
 ) -> None:
     """Write the results as one long table: study, world, agent, seed, episode, metric, value.
 
+    A column for each setting that varies among the agents of a study follows.
+
     Example: backcast export results --to results.parquet
     """
     from backcast.studies import export as write

@@ -127,14 +127,48 @@ def to_continue(directory: Path, seeds: int | None) -> list["Asked"]:
     return [Asked(study, seeds or wanted) for study, wanted in Store(directory).studies()]
 
 
+def with_plugins(directory: Path, asked: list["Asked"], options: RunOptions) -> list["Asked"]:
+    """The studies of a directory again, after what they may import was imported."""
+    from backcast.studies.plugins import import_plugins
+
+    modules = [module for study, _ in asked for module in study.plugins]
+    import_plugins(modules)
+    return to_continue(directory, options.seeds) if modules else asked
+
+
+def tell_installed() -> None:
+    """Import the plugins of installed packages, and say which cannot be imported."""
+    from backcast.studies.plugins import import_installed
+
+    for sentence in import_installed():
+        tell(sentence)
+
+
 def refuse_imports(study: "Study", allowed: Sequence[str]) -> None:
-    """Raise if running a study would import a module that is not allowed."""
+    """Raise if running a study would import a module that is not allowed; installed plugins are."""
+    from backcast.studies.plugins import installed
+
+    for module in study.plugins:
+        if module not in allowed and module not in installed():
+            raise InputError(
+                f"{study.name}: plugins would import the module {module!r}, which may run anything;"
+                f" if you know it, add --allow-import {module}"
+            )
     for place, world in enumerate(study.worlds):
         if world.imports is not None and world.imports not in allowed:
             raise InputError(
                 f"{study.name}: worlds.{place} would import the module {world.imports!r}, which may run anything;"
                 f" if you know it, add --allow-import {world.imports}"
             )
+
+
+def refuse_other_files(study: "Study") -> None:
+    """Raise if the file of a world is missing, or is not what the study was run with."""
+    for place, world in enumerate(study.worlds):
+        try:
+            world.pinned()
+        except InputError as error:
+            raise InputError(f"{study.name}: worlds.{place}: {error}") from None
 
 
 def check_options(options: RunOptions) -> None:

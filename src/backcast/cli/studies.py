@@ -15,10 +15,13 @@ from backcast.cli.running import (
     continuing,
     print_divergences,
     refuse_imports,
+    refuse_other_files,
     run_studies,
     tell_failures,
+    tell_installed,
     tell_plan,
     to_continue,
+    with_plugins,
     with_run_options,
 )
 from backcast.core.errors import InputError
@@ -98,10 +101,13 @@ def sweep(
             return
         for study, _ in asked:
             refuse_imports(study, allow_import or [])
+            refuse_other_files(study)
+        asked = with_plugins(specification, asked, options)
     elif options.dry_run:
         tell_plan([read_outline(specification, options.seeds)], options)
         return
     else:
+        tell_installed()
         study = read_study(specification, tell)
         asked = [Asked(study, options.seeds or study.seeds)]
     _run(asked, options)

@@ -10,6 +10,7 @@ import typer
 
 from backcast import __version__
 from backcast.cli.common import AsJson, Terminated
+from backcast.cli.running import tell_installed
 
 
 def list_() -> None:
@@ -21,9 +22,10 @@ def list_() -> None:
     from backcast.agents.kinds import KINDS
     from backcast.studies import STUDIES, named_study
 
+    tell_installed()
     print(f"Backcast {__version__}\n\nWorlds (backcast.worlds):")
     mazes = ("maze", "blocking_maze", "shortcut_maze")
-    for name in ("chain", "boyan", "random_walk", "noisy_tv", *mazes, "from_gymnasium", "from_mdp"):
+    for name in ("chain", "boyan", "random_walk", "noisy_tv", *mazes, "from_gymnasium", "from_mdp", "from_file"):
         _print_entry(name, getattr(worlds, name).__doc__)
     print("\nAgents (backcast.agent):")
     for name, kind in KINDS.items():

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from numpy.lib import format as npy
 
+from backcast.core.errors import InputError, in_a_line
 from backcast.core.files import opened_regular
 
 _PIECE = 2**20  # bytes that are read at once; a table of contents, which is read in one piece, can be no larger
@@ -33,7 +34,8 @@ class Archive:
 
     Args:
         file: where the archive is.
-        kinds: the names of the arrays, and what each is of: "b" (bool), "i" (integers) or "f" (floating point).
+        kinds: the names of the arrays, and what each is of: "b" (bool), "i" (integers), "u" (bytes) or "f" (floating
+            point).
 
     Raises:
         Exception: of almost any kind if it is damaged, or other than it says.
@@ -50,6 +52,13 @@ class Archive:
         with self._zip.open(self._members[name].entry) as member:
             return npy.read_array(member, allow_pickle=False, max_header_size=_HEADER)
 
+    def __contains__(self, name: str) -> bool:
+        return f"{name}.npy" in self._zip.namelist()
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an array; it is not read for this."""
+        return self._members[name].shape
+
     def length(self, name: str) -> int:
         """The length of an array that has one dimension; it is not read for this."""
         length = math.prod(self._members[name].shape)
@@ -61,6 +70,14 @@ class Archive:
         shape = self._members[name].shape
         if shape != expected:
             raise ValueError(f"{name} has the shape {shape}, expected {expected}")
+
+    def refuse_too_large(self, peak: int) -> None:
+        """Raise unless there is memory for `peak` times the size of the arrays."""
+        needed, there = peak * self.size, physical_memory()
+        if needed > there:
+            raise MemoryError(
+                f"it needs about {needed / 2**30:,.1f} GiB of memory, and there are {there / 2**30:,.1f} GiB"
+            )
 
     def _member(self, name: str, kind: str) -> _Member:
         entries = [entry for entry in self._zip.infolist() if entry.filename == f"{name}.npy"]
@@ -94,6 +111,19 @@ def opened_archive(path: Path, kinds: Mapping[str, str]) -> Iterator[Archive]:
         _InPieces(io.FileIO(descriptor, closefd=False)) as file,
     ):
         yield Archive(file, kinds)
+
+
+@contextmanager
+def refusing_damage(path: Path, what: str) -> Iterator[None]:
+    """Within, whatever goes wrong is an InputError that says that the file is not `what`; but for a missing file."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError):
+        raise
+    except MemoryError as error:
+        raise InputError(f"{path}: too large for this machine ({in_a_line(error)})") from error
+    except Exception as error:  # a damaged archive raises almost anything
+        raise InputError(f"{path}: not {what} ({in_a_line(error)})") from error
 
 
 class _InPieces(io.BufferedReader):

@@ -98,6 +98,17 @@ def read_regular(path: Path, most: int) -> bytes:
     return content
 
 
+def checksum(path: Path) -> str:
+    """The SHA-256 of a regular file.
+
+    Raises:
+        InputError: if it is a FIFO, a device, a directory or a socket.
+        OSError: if it is missing or cannot be read.
+    """
+    with opened_regular(path, os.O_RDONLY) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def read_own(path: Path) -> bytes:
     """The content of a regular file that nobody but this user, and the administrator, can have written.
 

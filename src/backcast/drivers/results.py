@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from backcast.agents.kinds import Agent
-from backcast.core.arrays import Vector
+from backcast.core.arrays import Vector, as_whole
+from backcast.core.errors import InputError
 from backcast.drivers.loop import Record
+from backcast.drivers.saving import plain_agent, read_runs, write_runs
+from backcast.features.places import read_place
+
+_NO_MODELS = "models: they are not saved with runs; run the agent again to ask its models"
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,16 @@ class Updates:
         return np.stack([self.learning, self.planning], axis=1).astype(dtype or np.int64)
 
 
+class NotSaved(tuple[Any, ...]):
+    """In place of models, where runs were loaded from a file: looking at one says why it is not there."""
+
+    def __getitem__(self, place: Any) -> NoReturn:
+        raise InputError(_NO_MODELS)
+
+    def __iter__(self) -> NoReturn:
+        raise InputError(_NO_MODELS)
+
+
 @dataclass(frozen=True)
 class Runs:
     """The results of a number of seeds, each (seeds, episodes) unless said otherwise.
@@ -51,7 +67,7 @@ class Runs:
         weights: of linear values, (seeds, d) in prediction, (seeds, A, d) in control; else None.
         diverged: (seeds,) the step at which values exploded, counted from 1; 0 where they did not. From that episode on
             errors are infinite, and later episodes take as many steps as they may.
-        models: the final model of each seed, which can be asked (`models[0].predict(s)`).
+        models: the final model of each seed, which can be asked (`models[0].predict(s)`). They are not saved.
         seconds: processor time of each run, (seeds,), without making the world and the agent.
     """
 
@@ -80,6 +96,90 @@ class Runs:
         if lost.any():
             what = f"{lost.sum()} of {n} seeds diverged, the first at step {self.diverged[lost].min():,}"
         return f"Runs({self.agent.name} in {self.world}: {n} seeds × {episodes} episodes, {what})"
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What was measured of each episode, as in exported tables: errors in prediction, else steps and reward."""
+        return ("steps", "reward") if self.rmsve is None else ("rmsve", "rmsve_inner")
+
+    def policy(self, seed_index: int = 0) -> Vector:
+        """The greedy policy (S, A) of a run; actions that are equally good share the probability equally.
+
+        Args:
+            seed_index: which run, counted from 0 in the order of `seeds`.
+        """
+        if self.rmsve is not None or self.values.ndim < 3:
+            raise InputError(f"policy: {self.world} is a prediction world, in which there is nothing to choose")
+        if not self.values.shape[1]:
+            raise InputError(f"policy: states of {self.world} have no numbers; features and `weights` give its values")
+        place = as_whole("seed_index", seed_index, 0, len(self.seeds) - 1)
+        values = self.values[place]
+        if np.isnan(values).any():
+            raise InputError(f"policy: the run of seed {self.seeds[place]} diverged, and its values are not numbers")
+        best = values == values.max(axis=1, keepdims=True)
+        return best / best.sum(axis=1, keepdims=True)
+
+    def values_by_state(self, world: Any = None) -> dict[Any, float]:
+        """The value of each state, the mean over seeds; in control that of the best action.
+
+        Args:
+            world: if it is given, states are named by their coordinates, (row, column) in a maze and (level, place) in
+                a chain; without it by their numbers.
+        """
+        of_states = self.values if self.values.ndim == 2 else self.values.max(axis=2)
+        means = of_states.mean(axis=0)
+        points = None if world is None else read_place(world, 0).points
+        if points is None or points.shape[1] == 1:
+            return dict(enumerate(means.tolist()))
+        if len(points) != len(means):
+            raise InputError(f"world: it has {len(points)} states, but these runs have values of {len(means)}")
+        return dict(zip(map(tuple, points.tolist()), means.tolist(), strict=True))
+
+    def to_pandas(self) -> Any:
+        """A long pandas table: world, agent, seed, episode, metric, value; a row for each metric of each episode."""
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError as error:
+            raise InputError("pandas: it is not installed; pip install pandas, or use to_arrow()") from error
+
+    def to_arrow(self) -> Any:
+        """The same as a pyarrow Table. Seeds of more than 64 bits, or of several numbers, are text."""
+        import pyarrow as pa
+
+        (seeds, episodes), metrics = self.steps.shape, self.metrics
+        small = all(isinstance(seed, int) and seed < 2**63 for seed in self.seeds)
+        names = pa.array(self.seeds if small else [str(seed) for seed in self.seeds])
+        rows = seeds * episodes * len(metrics)
+        columns = {
+            "world": pa.array([self.world] * rows),
+            "agent": pa.array([self.agent.name] * rows),
+            "seed": names.take(np.tile(np.repeat(np.arange(seeds), episodes), len(metrics))),
+            "episode": np.tile(np.arange(episodes), seeds * len(metrics)),
+            "metric": np.repeat(metrics, seeds * episodes),
+            "value": np.concatenate([np.ravel(getattr(self, metric)).astype(np.float64) for metric in metrics]),
+        }
+        return pa.table(columns)
+
+    def save(self, path: str | Path) -> None:
+        """Write to one plain .npz file (no pickle), whole or not at all. Models are left out."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS} | vars(self.updates)
+        text = {"world": self.world, "agent": plain_agent(self.agent), "seeds": self.seeds}
+        write_runs(Path(path), text, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Runs":
+        """Read what `save` wrote; a file that is damaged, or is another one, is refused.
+
+        Raises:
+            InputError: if it is no file that `save` wrote, or needs more memory than this machine has.
+            OSError: if it is missing or cannot be read.
+        """
+        text, arrays = read_runs(Path(path))
+        updates = Updates(*(arrays.pop(name) for name in ("learning", "planning", "by_episode")))
+        return cls(**text, **arrays, updates=updates, models=NotSaved())
+
+
+_ARRAYS = ("steps", "reward", "rmsve", "rmsve_inner", "values", "weights", "seconds", "diverged")
 
 
 def collect(

@@ -65,7 +65,7 @@ def run(
         >>> run(worlds.maze(), agent("q"), episodes=50, seeds=4).steps.shape
         (4, 50)
     """
-    _check_world(world)
+    check_world(world)
     check_agent(agent)
     threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
     return run_in_threads(world, agent, episodes, check_seeds(seeds), max_steps, threads, updates)
@@ -186,7 +186,7 @@ def empty_record(episodes: int, world: World | None) -> Record:
     return Record(steps, made, reward, rmsve, rmsve_inner, truth, inner, np.zeros(1, dtype=np.int64))
 
 
-def _check_world(world: World) -> None:
+def check_world(world: World) -> None:
     """Raise InputError unless `world` is a World, and say how to make one of what is given."""
     if isinstance(world, World):
         return

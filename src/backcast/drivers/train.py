@@ -2,7 +2,8 @@
 
 import dataclasses
 import time
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -10,15 +11,16 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
 
 from backcast.agents import Agent
-from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.kinds import KINDS, Parts, Setup
 from backcast.core.arrays import as_fraction, as_whole
 from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON
 from backcast.core.nesting import rebuilt, with_all_inside
 from backcast.core.randomness import streams
-from backcast.drivers.loop import begin, exploded, finish, judge, observe
+from backcast.drivers.loop import Record, begin, exploded, finish, judge, observe
+from backcast.drivers.progress import Advance, watching
 from backcast.drivers.results import Runs, collect
-from backcast.drivers.run import check_agent, check_size, empty_record
+from backcast.drivers.run import check_agent, check_seeds, check_size, empty_record
 from backcast.values.observations import Observations
 from backcast.values.policies import act
 from backcast.worlds.stepping import FOREVER
@@ -106,7 +108,14 @@ class Stepwise:
 
 
 def train(
-    env: Any, agent: Agent, episodes: int, seed: int, max_steps: int | None = None, discount: float = 0.99
+    env: Any,
+    agent: Agent,
+    episodes: int,
+    seed: int | None = None,
+    max_steps: int | None = None,
+    discount: float = 0.99,
+    seeds: int | Iterable[int] | None = None,
+    progress: bool | None = None,
 ) -> Runs:
     """Run an agent in a Gymnasium environment, step by step.
 
@@ -119,15 +128,43 @@ def train(
         seed: of the agent, and of the environment's first reset.
         max_steps: where an episode is truncated, if the environment does not do it before.
         discount: γ, for environments that do not say.
+        seeds: in place of `seed`, several, run one after the other: a number n for the seeds 0 … n − 1, or an iterable.
+        progress: whether to show progress on stderr; None: if it is a terminal.
 
     Returns:
-        Results as of `backcast.run`, for one seed.
+        Results as of `backcast.run`.
     """
     check_agent(agent)
     if not isinstance(env, gymnasium.Env):
         raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
-    episodes, (seed,) = check_size(episodes, [as_whole("seed", seed, 0)])
+    episodes, chosen = check_size(episodes, _seeds(seed, seeds))
     limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
+    with watching("training", episodes * len(chosen), progress) as advance:
+        trained = [_train(env, agent, episodes, each, limit, discount, advance) for each in chosen]
+    return collect(trained[0].world, agent, chosen, [each.result for each in trained], trained[0].numbered)
+
+
+class _Trained(NamedTuple):
+    """A run: what `collect` takes of it, the name of its world, and whether states have numbers of their own."""
+
+    result: tuple[Record, Parts, float]
+    world: str
+    numbered: bool
+
+
+def _seeds(seed: int | None, seeds: int | Iterable[int] | None) -> list[int]:
+    """The seeds, given by one of the two arguments; environments take whole numbers."""
+    if (seed is None) == (seeds is None):
+        raise InputError(f"seed: {seed!r} and seeds: {seeds!r} given, expected one of them")
+    if seeds is None:
+        return [as_whole("seed", seed, 0)]
+    return [as_whole("seeds", each, 0) for each in check_seeds(seeds)]
+
+
+def _train(
+    env: Any, agent: Agent, episodes: int, seed: int, limit: int | None, discount: float, advance: Advance
+) -> _Trained:
+    """Run one seed."""
     observation, _ = env.reset(seed=seed)
     world = _world_of(env, agent, discount)
     setup = _setup(env, world, agent, discount, seed)
@@ -165,11 +202,12 @@ def train(
         if record.steps[episode] and not record.diverged[0]:
             walker.end_episode(s, terminated)
         record.made[episode] = walker.parts.updates.sum()
+        advance()
         if not judge(walker.parts, record, episode, int(record.steps.sum()), largest, limit or FOREVER):
             break
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
     result = record, walker.parts, time.thread_time() - started
-    return collect(name, agent, [seed], [result], numbered=setup.observations is None)
+    return _Trained(result, name, numbered=setup.observations is None)
 
 
 def _world_of(env: Any, agent: Agent, discount: float) -> World | None:

@@ -1,7 +1,7 @@
 """Figures of a study's results, by name: `PLOTS["error-curves"](results)`; `save` writes one as SVG and PNG."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from backcast.report import drawing, style
 from backcast.report.capacity import error_by_capacity
 from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
-from backcast.report.numbers import Results, finite_part, over, with_divergences
+from backcast.report.numbers import Curves, Results, finite_part, over, with_divergences
 from backcast.report.sensitivity import searched_numbers, sensitivity
 from backcast.studies.metrics import METRIC_NAMES
 from backcast.studies.spec import Study
@@ -98,6 +98,17 @@ def per_episode(metric: str, results: Results) -> Figure:
     return style.finish(figure, with_divergences(results, over(results)))
 
 
+def as_judged(results: Curves, judged_by: Mapping[str, str]) -> Figure:
+    """Of each world, by episode, the metric by which agents are compared there, and which that is."""
+    figure, panes = _panes(results, "episode", "", alike=False)
+    for axes, world, agents in panes:
+        metric = judged_by[world]
+        _bands(axes, _by_episode(results, world, agents, metric))
+        drawing.metric_axis(axes, metric)
+        axes.set_ylabel(METRIC_NAMES[metric], fontsize=style.MEDIUM, color=style.INK)
+    return style.finish(figure, with_divergences(results, over(results)))
+
+
 PLOTS: dict[str, Callable[[Results], Figure]] = {
     "error-curves": error_curves,
     "error-by-ratio": error_by_ratio,
@@ -138,7 +149,7 @@ def _modes(agents: Sequence[str]) -> dict[str, list[str]]:
     return ({"Learning and planning": learning} if learning else {}) | {"Pure planning": pure}
 
 
-def _panes(results: Results, x: str, y: str, alike: bool) -> tuple[Figure, list[tuple[Axes, str, list[str]]]]:
+def _panes(results: Curves, x: str, y: str, alike: bool) -> tuple[Figure, list[tuple[Axes, str, list[str]]]]:
     """A figure with a panel for each world and mode, titled by what tells them apart: axes, world and agents.
 
     Panels share the y axis if there is one world, or if worlds are `alike` in what y measures.
@@ -156,7 +167,7 @@ def _panes(results: Results, x: str, y: str, alike: bool) -> tuple[Figure, list[
     return figure, [(axes, world, agents) for axes, (world, _, agents) in zip(panels.flat, panes, strict=False)]
 
 
-def _by_episode(results: Results, world: str, agents: Iterable[str], metric: str) -> dict[str, Curve]:
+def _by_episode(results: Curves, world: str, agents: Iterable[str], metric: str) -> dict[str, Curve]:
     """The curves of agents against the number of the episode."""
     found = {}
     for agent in agents:

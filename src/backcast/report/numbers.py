@@ -19,16 +19,12 @@ RECENT = 5  # episodes: the steps and the reward of a single one are mostly luck
 MOST_LINES = 6  # about agents that diverged, below a figure
 
 
-class Results(Protocol):
-    """What figures and tables need to know of a study."""
-
-    @property
-    def study(self) -> Study:
-        """The study itself."""
+class Curves(Protocol):
+    """What figures of curves need to know of a number of runs."""
 
     @property
     def worlds(self) -> Sequence[str]:
-        """The names of its worlds."""
+        """The names of the worlds."""
 
     @property
     def seeds(self) -> int:
@@ -37,14 +33,25 @@ class Results(Protocol):
     def agents(self, world: str) -> Sequence[str]:
         """The names of the agents that were run in a world; the others are compared with the first."""
 
+    def curves(self, world: str, agent: str, metric: str) -> Vector:
+        """A metric, (seeds, episodes); ∞, or −∞ for a reward, from the episode on in which a run diverged."""
+
+    def diverged(self, world: str, agent: str) -> Indices:
+        """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
+
+
+class Results(Curves, Protocol):
+    """What figures and tables need to know of a study."""
+
+    @property
+    def study(self) -> Study:
+        """The study itself."""
+
     def cells(self, world: str) -> Sequence[Cell]:
-        """What these agents are, in their order."""
+        """What the agents of a world are, in their order."""
 
     def metrics(self, world: str, agent: str) -> Sequence[str]:
         """What was measured: some of rmsve, rmsve_inner, steps and reward."""
-
-    def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """One of these, (seeds, episodes); ∞, or −∞ for a reward, from the episode on in which a run diverged."""
 
     def means(self, world: str, agent: str, metric: str) -> Vector:
         """The mean of each seed's curve, (seeds,)."""
@@ -55,16 +62,13 @@ class Results(Protocol):
     def seconds(self, world: str, agent: str) -> float:
         """Mean processor seconds of a run."""
 
-    def diverged(self, world: str, agent: str) -> Indices:
-        """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
 
-
-def over(results: Results) -> str:
+def over(results: Curves) -> str:
     """What the curves of a figure show."""
     return f"mean ± standard error over {results.seeds} seeds" if results.seeds > 1 else "one seed"
 
 
-def with_divergences(results: Results, note: str) -> str:
+def with_divergences(results: Curves, note: str) -> str:
     """A note below a figure and, if runs of its agents diverged, a line about each agent and world."""
     lines = []
     for world, agent, words in divergences(results):

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.optimize import isotonic_regression
 
+from backcast.agents.kinds import KINDS
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.arrays import Vector
 from backcast.worlds.maze import PAPER_MAZE
@@ -103,7 +104,7 @@ def line_style(agent: str, among: Sequence[str]) -> dict[str, Any]:
     their order.
     """
     kind, frame = kind_and_frame(agent)
-    dashes: Any = DASHED if kind.startswith("true-") else "solid"
+    dashes: Any = DASHED if kind in KINDS and KINDS[kind].true else "solid"
     if frame == "current" and agent.replace("@current", "@previous") in among:
         dashes = DOTTED
     with_usual_model = {agent.replace("model=counts", "model=softmax"), re.sub(r",model=[^,]*", "", agent)}

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.csv as pv
-import pyarrow.parquet as pq
 
 from backcast.core.errors import InputError, nearest
-from backcast.core.files import atomic_path, remove_remains
+from backcast.studies.exported import Varied, checked_target, write_long
 from backcast.studies.reading import check_study, read_study
-from backcast.studies.results import SCHEMA, Results
+from backcast.studies.results import Results
 from backcast.studies.spec import Study
 from backcast.studies.store import Store
 
@@ -85,31 +83,22 @@ def export(directory: str | Path, target: str | Path, found: Sequence[Results] |
         target: the file.
         found: what is stored there, if it is known already.
     """
-    target = Path(target)
-    if target.suffix not in (".csv", ".parquet"):
-        raise InputError(f"--to: {target} given, expected a file that ends in .csv or .parquet")
-    if not target.parent.is_dir():
-        raise InputError(f"--to: there is no directory {target.parent}")
-    rows = 0
-    remove_remains(target.parent)
-    with atomic_path(target) as part:
-        writer: Any = (
-            pv.CSVWriter(part, SCHEMA)
-            if target.suffix == ".csv"
-            else pq.ParquetWriter(part, SCHEMA, compression="zstd")
-        )
-        with writer:
-            for result in stored(directory).results if found is None else found:
-                for table in result.long_tables():
-                    writer.write_table(table)
-                    rows += len(table)
-    return rows
+    target = checked_target("--to", target)
+    found = stored(directory).results if found is None else found
+    varied = _varied(found)
+    return write_long(target, varied.schema, (table for result in found for table in result.long_tables(varied)))
+
+
+def _varied(found: Sequence[Results]) -> Varied:
+    """The settings that vary in one of several studies."""
+    return Varied([cell.agent for cell in result.study.runs()] for result in found)
 
 
 def load(directory: str | Path, pandas: bool = False) -> Any:
     """The long table of all studies in a directory: study, world, agent, seed, episode, metric, value.
 
-    It warns of studies of which runs are missing.
+    A column for each setting that varies among the agents of a study follows. It warns of studies of which runs are
+    missing.
 
     Args:
         directory: where `backcast reproduce` or `backcast sweep` put their results.
@@ -119,8 +108,9 @@ def load(directory: str | Path, pandas: bool = False) -> Any:
     for result in found:
         if result.gap:
             warnings.warn(f"{result.name}: {result.gap}", stacklevel=2)
-    pieces = [table for result in found for table in result.long_tables()]
-    table = pa.concat_tables(pieces) if pieces else SCHEMA.empty_table()
+    varied = _varied(found)
+    pieces = [table for result in found for table in result.long_tables(varied)]
+    table = pa.concat_tables(pieces) if pieces else varied.schema.empty_table()
     if not pandas:
         return table
     try:

@@ -28,6 +28,7 @@ class Cell:
         updates: after which a run is over, if there is such a limit.
         base: the label without what is searched.
         point: the values of the settings that are searched.
+        plugins: modules that have to be imported before the agent can be made.
     """
 
     world: WorldSpec
@@ -38,6 +39,7 @@ class Cell:
     updates: int | None = None
     base: str = ""
     point: Point = ()
+    plugins: tuple[str, ...] = ()
 
     def identity(self) -> dict[str, Any]:
         """Everything but the seeds that determines the numbers."""

@@ -1,23 +1,26 @@
 """From a file to a checked study; what is wrong with it is said in a sentence that names the file and the key.
 
-A TOML file that a user names may run code: a world of Gymnasium's may import a module. What comes with a results
-directory may not (`stored_study`), and a dry run neither imports nor expands anything large (`outline`).
+A TOML file that a user names may run code: a world of Gymnasium's may import a module, and so may plugins. What comes
+with a results directory may not (`stored_study`), and a dry run neither imports nor expands anything large (`outline`).
 """
 
 import json
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from backcast.agents.kinds import KINDS
 from backcast.core.errors import InputError, TooManyError, in_a_line, nearest, shortened
 from backcast.core.files import read_regular
 from backcast.core.limits import refuse_many
+from backcast.studies.plugins import Absent, add_stand_ins, import_plugins, listed, needed
 from backcast.studies.search import TAGS, Range
-from backcast.studies.spec import AgentSpec, Study
+from backcast.studies.spec import MODULE, NO_SETTINGS, AgentSpec, Study, study_type
 from backcast.studies.worldspec import About, Settings, WorldSpec
 from backcast.worlds.tables import refuse_unknown
 
@@ -57,16 +60,36 @@ def read_study(path: str | Path, tell: Callable[[str], None] = lambda sentence: 
         path: of the file.
         tell: is told what takes long.
     """
-    return check_study(_parsed(Path(path)), str(path), tell)
+    return check_study(_parsed(Path(path)), str(path), tell, Path(path).parent)
 
 
 def read_outline(path: str | Path, seeds: int | None = None) -> Outline:
     """What can be said in a moment of a study in a TOML file, if it is run with so many seeds."""
-    return outline(_validated(_parsed(Path(path)), str(path)), str(path), seeds)
+    given, source = _parsed(Path(path)), str(path)
+    add_stand_ins(_kinds(given), _modules(given), None, source)
+    return outline(_of_files(_validated(given, source), Path(path).parent, source), source, seeds)
 
 
-def check_study(given: dict[str, Any], source: str, tell: Callable[[str], None] = lambda sentence: None) -> Study:
-    """A study from plain data; an error names the source, the key, what was given and what is allowed."""
+def check_study(
+    given: dict[str, Any],
+    source: str,
+    tell: Callable[[str], None] = lambda sentence: None,
+    folder: Path = Path(),
+) -> Study:
+    """A study from plain data; an error names the source, the key, what was given and what is allowed.
+
+    Its plugins are imported, and installed ones that it needs are added to them.
+
+    Args:
+        given: the study.
+        source: for errors.
+        tell: is told what takes long.
+        folder: from which on the paths of files are given.
+    """
+    try:
+        import_plugins(_modules(given))
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
     known: dict[str, About] = {}
 
     def about(place: int, world: WorldSpec) -> About:
@@ -75,7 +98,7 @@ def check_study(given: dict[str, Any], source: str, tell: Callable[[str], None] 
             known[key] = world.about
         return known[key]
 
-    study = _knowing(_validated(given, source), about, source)
+    study = _knowing(_of_files(_with_plugins(_validated(given, source)), folder, source), about, source)
     _refuse_large(study, source)
     if study.count() > MANY:
         tell(f"{source}: laying out {study.count():,} combinations of world, agent and settings")
@@ -83,15 +106,19 @@ def check_study(given: dict[str, Any], source: str, tell: Callable[[str], None] 
     return study
 
 
-def stored_study(given: dict[str, Any], about: Any, source: str) -> Study:
+def stored_study(given: dict[str, Any], about: Any, source: str, folder: Path, kinds: Any = None) -> Study:
     """A study from plain data that came with results: nothing is imported for it, and no world is made.
 
     Args:
         given: the study as `Store.add_study` wrote it.
         about: of each world, what was written when it was run; None if that was not written yet.
         source: for errors.
+        folder: the directory of the results, from which on the paths of its own files are given.
+        kinds: of kinds of agents that are not Backcast's own, what was written.
     """
+    add_stand_ins(_kinds(given), _modules(given), kinds, source)
     study = _validated(given, source)
+    study = study.model_copy(update={"worlds": [world.located(folder) for world in study.worlds]})
     known = None if about is None else _about(about, len(study.worlds), source)
     study = _knowing(study, lambda place, world: world.sketch if known is None else known[place], source)
     _refuse_large(study, source)
@@ -101,7 +128,7 @@ def stored_study(given: dict[str, Any], about: Any, source: str) -> Study:
 
 def outline(study: Study, source: str, seeds: int | None = None) -> Outline:
     """What can be said of a study in a moment: it is counted, and looked at only as far as it is small."""
-    unchecked, sketches, seeds = list(_unchecked(study.worlds)), _Sketches(), seeds or study.seeds
+    unchecked, sketches, seeds = list(_unchecked(study)), _Sketches(bool(study.plugins)), seeds or study.seeds
     study = _knowing(study, sketches, source)
     refused = f"{source}: {sketches.refused}" if sketches.refused else ""
     try:
@@ -119,12 +146,22 @@ def outline(study: Study, source: str, seeds: int | None = None) -> Outline:
     return Outline(study, seeds, combinations, exact, expanded, refused, tuple(unchecked))
 
 
+def _of_files(study: Study, folder: Path, source: str) -> Study:
+    """The study with worlds whose files were found, from this folder on, and whose content is known."""
+    return _with_worlds(study, lambda place, world: world.located(folder).pinned(), source)
+
+
 def _knowing(study: Study, say: Callable[[int, WorldSpec], About], source: str) -> Study:
-    """The study with worlds of which is known what is said of each; an error names the world."""
+    """The study with worlds of which is known what is said of each."""
+    return _with_worlds(study, lambda place, world: world.knowing(say(place, world)), source)
+
+
+def _with_worlds(study: Study, change: Callable[[int, WorldSpec], WorldSpec], source: str) -> Study:
+    """The study with its worlds changed; an error names the world."""
     worlds = []
     for place, world in enumerate(study.worlds):
         try:
-            worlds.append(world.knowing(say(place, world)))
+            worlds.append(change(place, world))
         except InputError as error:
             raise type(error)(f"{source}: worlds.{place}: {error}") from None
     return study.model_copy(update={"worlds": worlds})
@@ -134,15 +171,20 @@ class _Sketches:
     """What can be said of each world in a moment; ids without a module are looked up, which imports nothing.
 
     A world that is too large is not refused, but noted.
+
+    Args:
+        may_come: whether an id that is not known may come with a plugin.
     """
 
-    def __init__(self) -> None:
-        self.refused = ""
+    def __init__(self, may_come: bool = False) -> None:
+        self.refused, self._may_come = "", may_come
 
     def __call__(self, place: int, world: WorldSpec) -> About:
+        if world.known is not None:
+            return world.known
         if place < LOOKED_AT:
             if world.kind == "gymnasium":
-                if world.imports is None:
+                if world.imports is None and not self._may_come:
                     refuse_unknown(str(world.id))
                 return world.unmade
             try:
@@ -150,19 +192,46 @@ class _Sketches:
                     return world.about
             except TooManyError as error:
                 self.refused = self.refused or f"worlds.{place}: {error}"
-        return world.unmade._replace(name=f"{world.kind} {place}")
+        return world.unmade._replace(name=world.label or f"{world.kind} {place}")
 
 
-def _unchecked(worlds: Sequence[WorldSpec]) -> Iterable[str]:
+def _unchecked(study: Study) -> Iterable[str]:
+    worlds, modules = study.worlds, ", ".join(study.plugins)
+    for place, agent in enumerate(study.agents):
+        if isinstance(KINDS[agent.kind].build, Absent):
+            yield f"agents.{place}: {agent.kind!r} was not looked at, as that would import the plugins {modules}"
     for place, world in enumerate(worlds[:LOOKED_AT]):
         if world.imports is not None:
             yield f"worlds.{place}: {world.id!r} was not looked at, as that would import the module {world.imports!r}"
         elif world.kind == "gymnasium":
             yield f"worlds.{place}: {world.id!r} was not made"
         elif not world.is_quickly_made:
-            yield f"worlds.{place}: the maze is large, and was not made"
+            what = "maze is large, and was not made" if world.file is None else f"file {world.file} was not read"
+            yield f"worlds.{place}: the {what}"
     if len(worlds) > LOOKED_AT:
         yield f"worlds.{LOOKED_AT} to worlds.{len(worlds) - 1}: they were not made"
+
+
+def _with_plugins(study: Study) -> Study:
+    """The study with the installed plugins that it needs, too."""
+    more = [module for module in needed(agent.kind for agent in study.agents) if module not in study.plugins]
+    return study.model_copy(update={"plugins": [*study.plugins, *more]}) if more else study
+
+
+def _kinds(given: dict[str, Any]) -> dict[str, list[str]]:
+    """The kinds of agents of a study that was not checked yet, each with what seem to be settings of it."""
+    agents = [agent for agent in listed(given, "agents") if isinstance(agent, dict)]
+    kinds: dict[str, list[str]] = {agent["kind"]: [] for agent in agents if isinstance(agent.get("kind"), str)}
+    for agent in agents:
+        searched = [table.get(name) for table in (given, agent) for name in ("grid", "search")]
+        names = [name for table in (agent, *searched) if isinstance(table, dict) for name in table]
+        kinds.get(str(agent.get("kind")), []).extend(name for name in names if name not in NO_SETTINGS)
+    return kinds
+
+
+def _modules(given: dict[str, Any]) -> list[str]:
+    """The plugins of a study that was not checked yet, as far as they can be modules."""
+    return [name for name in listed(given, "plugins") if isinstance(name, str) and re.match(MODULE, name)]
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -185,7 +254,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 def _validated(given: dict[str, Any], source: str) -> Study:
     """The study with every key checked, but not what follows from them together."""
     try:
-        study = Study.model_validate(given)
+        study = study_type().model_validate(given)
         study.spaces  # noqa: B018 — it raises where a setting is searched that nobody has
     except ValidationError as error:
         raise InputError("\n".join(f"{source}: {_sentence(e)}" for e in error.errors())) from None

@@ -1,17 +1,19 @@
 """The results of a study, read back: curves by world, agent and metric, means, and the long table."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from backcast.agents import Agent
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.studies.cells import Cell
 from backcast.studies.divergence import lost_episodes
+from backcast.studies.exported import Varied
 from backcast.studies.index import Index
 from backcast.studies.metrics import METRICS, PER_EPISODE, worst
 from backcast.studies.spec import Study
@@ -21,17 +23,33 @@ from backcast.studies.tables import column, columns
 CACHE = 256 * 2**20  # bytes of columns that are kept
 PIECE = 2**20  # rows of the long table that are made at a time
 
-SCHEMA = pa.schema(
-    [
-        ("study", pa.string()),
-        ("world", pa.string()),
-        ("agent", pa.string()),
-        ("seed", pa.int64()),
-        ("episode", pa.int32()),
-        ("metric", pa.string()),
-        ("value", pa.float64()),
-    ]
-)
+
+class Measured(NamedTuple):
+    """A metric of an agent, named by its label, in a world: (runs, episodes), and the seed of each run."""
+
+    world: str
+    label: str
+    agent: Agent
+    metric: str
+    seeds: Indices
+    values: Vector
+
+
+def long_table(study: str, piece: Sequence[Measured], varied: Varied) -> pa.Table:
+    """What was measured, a row for each number."""
+    worlds, labels, agents, metrics, seeds, values = zip(*piece, strict=True)
+    sizes = [each.size for each in values]
+    lengths = np.repeat([each.shape[1] for each in values], [len(each) for each in seeds])  # of each run
+    columns = {
+        "study": _repeated([study], [sum(sizes)]),
+        "world": _repeated(worlds, sizes),
+        "agent": _repeated(labels, sizes),
+        "seed": np.repeat(np.concatenate(seeds), lengths),
+        "episode": (np.arange(sum(sizes)) - np.repeat(lengths.cumsum() - lengths, lengths)).astype(np.int32),
+        "metric": _repeated(metrics, sizes),
+        "value": np.concatenate([each.ravel() for each in values]),
+    }
+    return pa.table(columns | varied.columns(agents, sizes), schema=varied.schema)
 
 
 class Results:
@@ -133,36 +151,25 @@ class Results:
         """Mean number of value updates of a run, learning and planning together."""
         return float(self._index.updates[self._compared(world, agent)].sum(axis=1).mean())
 
-    def long_tables(self) -> Iterator[pa.Table]:
-        """The long table of the study in pieces: all runs that are done, by world, agent, metric, seed and episode."""
-        piece: list[tuple[str, str, str, Indices, Vector]] = []
+    def long_tables(self, varied: Varied) -> Iterator[pa.Table]:
+        """The long table of the study in pieces: all runs that are done, by world, agent, metric, seed and episode.
+
+        Args:
+            varied: the settings that have columns.
+        """
+        piece: list[Measured] = []
         rows = 0
         for (world, agent), runs in self._runs.items():
             there, seeds = np.arange(runs.start, runs.stop), self._index.seed[runs]
             for metric in self.metrics(world, agent):
-                values = self._rows(metric, there)
-                piece.append((world, agent, metric, seeds, values))
+                values, who = self._rows(metric, there), self._cells[world][agent].agent
+                piece.append(Measured(world, agent, who, metric, seeds, values))
                 rows += values.size
             if rows > PIECE:
-                yield self._long_table(piece)
+                yield long_table(self.name, piece, varied)
                 piece, rows = [], 0
         if piece:
-            yield self._long_table(piece)
-
-    def _long_table(self, piece: list[tuple[str, str, str, Indices, Vector]]) -> pa.Table:
-        worlds, agents, metrics, seeds, values = zip(*piece, strict=True)
-        sizes = [each.size for each in values]
-        lengths = np.repeat([each.shape[1] for each in values], [len(each) for each in seeds])  # of each run
-        columns = {
-            "study": _repeated([self.name], [sum(sizes)]),
-            "world": _repeated(worlds, sizes),
-            "agent": _repeated(agents, sizes),
-            "seed": np.repeat(np.concatenate(seeds), lengths),
-            "episode": (np.arange(sum(sizes)) - np.repeat(lengths.cumsum() - lengths, lengths)).astype(np.int32),
-            "metric": _repeated(metrics, sizes),
-            "value": np.concatenate([each.ravel() for each in values]),
-        }
-        return pa.table(columns, schema=SCHEMA)
+            yield long_table(self.name, piece, varied)
 
     def _compared(self, world: str, agent: str) -> Indices:
         """Where in the index the runs of an agent are whose seeds all agents have."""

@@ -23,7 +23,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, create_model, field_validator, model_validator
 
@@ -42,10 +42,11 @@ from backcast.studies.search import (
     checked_search,
     takes,
 )
-from backcast.studies.worldspec import Settings, Strict, WorldSpec, one_of
+from backcast.studies.worldspec import Settings, Strict, WorldSpec
 
 MOST = 10**15  # episodes, seeds and value updates: what is counted with numbers of 64 bits
 LONGEST = 100  # characters of a name
+MODULE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"  # the name of a plugin
 PLOT_NAMES = (
     "error-curves",
     "error-by-ratio",
@@ -100,7 +101,12 @@ class _AgentSpec(_Searched, Settings):
     @field_validator("kind")
     @classmethod
     def _known(cls, kind: str) -> str:
-        return one_of(KINDS, kind)
+        if kind not in KINDS:
+            raise ValueError(
+                f"expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}; or name the module that registers it in"
+                ' plugins = ["…"]'
+            )
+        return kind
 
     def build(self, settings: dict[str, Any]) -> Agent:
         """The agent, with `settings` in place of its own."""
@@ -120,6 +126,7 @@ def _with_fields(base: Any, table: Mapping[str, Setting]) -> Any:
     return create_model("AgentSpec", __base__=base, __module__=__name__, **fields)
 
 
+NO_SETTINGS = (*_AgentSpec.model_fields, "samples", "seed")  # keys of an agent, or of a search, that are none of a kind
 AgentSpec: Any = _with_fields(_AgentSpec, SETTINGS)
 
 
@@ -142,6 +149,7 @@ class Study(_Searched):
     agents: list[AgentSpec] = Field(min_length=1)
     plots: list[str] = Field(default=[])
     claims: list[int] = Field(default=[])
+    plugins: list[Annotated[str, Field(pattern=MODULE)]] = Field(default=[])
 
     @field_validator("name")
     @classmethod
@@ -226,7 +234,7 @@ class Study(_Searched):
                 base = base or chosen.base(built[rest], dict(rest))
             rates = {name: value for name, value in point if name in RATES}
             made = replace(built[rest], **rates) if rates else built[rest]
-            yield Cell(world, made, base + describe(point), place, episodes, updates, base, point)
+            yield Cell(world, made, base + describe(point), place, episodes, updates, base, point, tuple(self.plugins))
 
 
 def _refuse_foreign(where: str, given: _Searched, who: str, has: Collection[str]) -> None:

@@ -4,6 +4,7 @@
     DIR/units/<hash>.json      its record: what determined each of them, in the order of the rows; versions, timings;
                                the columns, the size and the checksum of the table
     DIR/studies/<name>.json    a study that was run here, with how many seeds, and what its worlds say of themselves
+                               (of kinds that plugins register: what they take)
     DIR/failures/<…>.json      units that could not be performed the last time they were tried, and why
 
 Studies and records end with a checksum of their own. Files are written beside their place and renamed, the record last:
@@ -31,6 +32,7 @@ from backcast.core.files import atomic_path, locked, read_regular, remove_remain
 from backcast.studies.batches import Performed
 from backcast.studies.cells import KEY_LENGTH, digest
 from backcast.studies.index import Index
+from backcast.studies.plugins import about_kinds
 from backcast.studies.reading import stored_study
 from backcast.studies.sealing import is_sealed, seal
 from backcast.studies.spec import Study
@@ -93,16 +95,27 @@ class Store:
         path = self.directory / "studies" / f"{study.name}.json"
         known: dict[str, Any] = {
             "format": FORMAT,
-            "study": study.model_dump(mode="json", exclude_defaults=True),
+            "study": self._plain(study),
             "seeds": study.seeds if seeds is None else seeds,
             "worlds": [world.about._asdict() for world in study.worlds],
         }
+        if study.plugins:
+            known["kinds"] = about_kinds(agent.kind for agent in study.agents)
         if path.exists():
             earlier = _read_json(path, MOST_STUDY)
             if earlier.get("study") == known["study"]:
                 known["seeds"] = max(known["seeds"], _stored(path, earlier).seeds)
         with atomic_path(path) as part:
             part.write_text(seal(json.dumps(known, indent=1)), encoding="utf-8")
+
+    def _plain(self, study: Study) -> dict[str, Any]:
+        """A study as plain data; the paths of files that are in this directory begin there, as it may be moved."""
+        plain = study.model_dump(mode="json", exclude_defaults=True)
+        here = self.directory.absolute()
+        for world in plain["worlds"]:
+            if "file" in world and Path(world["file"]).is_relative_to(here):
+                world["file"] = str(Path(world["file"]).relative_to(here))
+        return plain
 
     def studies(self) -> list[Asked]:
         """The studies that were run here, by name."""
@@ -190,13 +203,14 @@ def visible(folder: Path) -> list[Path]:
 
 def _stored(path: Path, found: dict[str, Any]) -> Asked:
     """A study as it was written; before there were formats, the study alone."""
+    folder = path.parent.parent
     if "format" not in found:
-        study = stored_study(found, None, str(path))
+        study = stored_study(found, None, str(path), folder)
         return Asked(study, study.seeds)
     given, seeds = found.get("study"), found.get("seeds")
     if not isinstance(given, dict) or not isinstance(seeds, int) or seeds < 1:
         raise InputError(f"{path}: not a study that Backcast wrote; move it away")
-    return Asked(stored_study(given, found.get("worlds"), str(path)), seeds)
+    return Asked(stored_study(given, found.get("worlds"), str(path), folder, found.get("kinds")), seeds)
 
 
 def _read_json(path: Path, most: int) -> dict[str, Any]:

@@ -5,7 +5,6 @@ its world, either `rmsve` and `rmsve_inner` or `steps` and `reward`.
 """
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backcast.core.errors import InputError, in_a_line
-from backcast.core.files import refuse_special
+from backcast.core.files import checksum, refuse_special
 from backcast.core.limits import refuse_many
 
 COUNTED = ("seed", "episode", "updates")  # each nearly as much more than the last: differences take little room
@@ -50,12 +49,6 @@ def write_table(parts: Sequence[pa.Table], path: Path) -> Written:
         column_encoding=dict.fromkeys(COUNTED, "DELTA_BINARY_PACKED"),
     )
     return Written(table.column_names, len(table), path.stat().st_size, checksum(path))
-
-
-def checksum(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def columns(path: Path, expected: Expected) -> list[str]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from backcast.drivers.results import Runs
 from backcast.drivers.run import one_run, run_in_threads
 from backcast.studies.cells import Cell, digest
-from backcast.studies.metrics import METRICS
+from backcast.studies.plugins import import_plugins, refuse_unknown_kind
 from backcast.studies.spec import Study
 from backcast.studies.worldspec import WorldSpec
 from backcast.worlds import World
@@ -79,6 +79,7 @@ def all_units(study: Study, seeds: int) -> Iterator[Unit]:
 def compile_for(unit: Unit) -> None:
     """Have compiled what performing a unit needs; what is wrong with the unit shows when it is performed."""
     with contextlib.suppress(Exception):
+        import_plugins(unit.cell.plugins)
         one_run(world_of(unit.cell.world), unit.cell.agent, unit.seeds[0], np.empty((0, 4)), 1)
 
 
@@ -87,11 +88,18 @@ def perform(unit: Unit, threads: int = 0) -> Outcome:
     started = time.perf_counter()
     try:
         cell = unit.cell
+        import_plugins(cell.plugins)
+        refuse_unknown_kind(cell.agent.kind, cell.plugins)
         world = world_of(cell.world)
         runs = run_in_threads(world, cell.agent, cell.episodes, unit.seeds, None, threads, cell.updates)
-        return Finished(unit, _record(unit, runs, time.perf_counter() - started), _table(runs))
+        return finished(unit, runs, time.perf_counter() - started)
     except Exception as error:
         return Failed(unit, f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def finished(unit: Unit, runs: Runs, seconds: float) -> Finished:
+    """A unit whose runs were made, within so many seconds."""
+    return Finished(unit, _record(unit, runs, seconds), _table(runs))
 
 
 @lru_cache(maxsize=8)
@@ -124,8 +132,6 @@ def _table(runs: Runs) -> pa.Table:
         "episode": np.tile(np.arange(episodes, dtype=np.int32), seeds),
         "updates": runs.updates.by_episode.ravel(),
     }
-    for metric in METRICS:
-        values = getattr(runs, metric)
-        if values is not None and (runs.rmsve is not None) == metric.startswith("rmsve"):
-            columns[metric] = np.asarray(values, dtype=np.float64).ravel()
+    for metric in runs.metrics:
+        columns[metric] = np.asarray(getattr(runs, metric), dtype=np.float64).ravel()
     return pa.table(columns)

@@ -9,7 +9,7 @@ import numpy as np
 
 from backcast import exact
 from backcast.agents import Agent
-from backcast.agents.kinds import Setup
+from backcast.agents.kinds import KINDS, Setup
 from backcast.core.arrays import Vector
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
 
@@ -26,8 +26,7 @@ class DenseTwin:
     def __init__(self, agent: Agent, setup: Setup) -> None:
         S, A = setup.n_states, setup.n_actions
         self.agent, self.setup, self.discount = agent, setup, setup.discount
-        self.direction = agent.kind.removeprefix("true-")
-        self.true = agent.kind.startswith("true-")
+        self.direction, self.true = KINDS[agent.kind].direction, agent.knows_the_truth
         self.q = np.zeros((S, A))
         self.backward_logits = np.zeros((S, S, A))  # [s', s, a]
         self.forward_logits = np.zeros((S, A, S))  # [s, a, s']

@@ -2,7 +2,7 @@
 
 from backcast.worlds.chain import chain
 from backcast.worlds.maze import BLOCKING_MAZE, PAPER_MAZE, SHORTCUT_MAZE, blocking_maze, maze, shortcut_maze
-from backcast.worlds.tables import from_gymnasium, from_mdp
+from backcast.worlds.tables import from_file, from_gymnasium, from_mdp
 from backcast.worlds.television import noisy_tv, signal_groups
 from backcast.worlds.walks import boyan, random_walk
 from backcast.worlds.world import Outcomes, World
@@ -16,6 +16,7 @@ __all__ = [
     "blocking_maze",
     "boyan",
     "chain",
+    "from_file",
     "from_gymnasium",
     "from_mdp",
     "maze",

@@ -12,11 +12,13 @@ from backcast.core.arrays import Matrix, Vector, as_fraction, as_whole
 from backcast.core.errors import InputError
 from backcast.core.randomness import layout_generator
 from backcast.mdp import FiniteMDP
+from backcast.worlds.recipes import recorded
 from backcast.worlds.world import World, refuse_large
 
 _DENSE_LIMIT = 2_000  # states, above which a world is sparse
 
 
+@recorded("chain")
 def chain(
     levels: Sequence[int] = (500, 50, 5), seed: int | None = 0, discount: float = 0.9, branches: int = 1
 ) -> World:

@@ -10,6 +10,7 @@ from scipy import sparse
 from backcast.core.arrays import Indices, Mask, as_fraction, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import breadth_first
+from backcast.worlds.recipes import recorded
 from backcast.worlds.world import Change, Outcomes, World, refuse_large
 
 PAPER_MAZE = """\
@@ -53,6 +54,7 @@ MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left
 _LEGEND = "'.' floor, 'X' or '#' wall, 'S' start, 'G' goal"
 
 
+@recorded("maze")
 def maze(
     text: str | None = None,
     slip: float = 0.0,
@@ -101,6 +103,7 @@ def maze(
     return world_of("text", cells, wall, f"{name}-changes-{step}", Change(step, after))
 
 
+@recorded("blocking-maze")
 def blocking_maze(step: int = 1000, slip: float = 0.0, discount: float = 0.95, max_steps: int | None = None) -> World:
     """Sutton and Barto's blocking maze (example 8.2): the gap on the right closes, one on the left opens.
 
@@ -113,6 +116,7 @@ def blocking_maze(step: int = 1000, slip: float = 0.0, discount: float = 0.95, m
     return _changing("blocking-maze", BLOCKING_MAZE, step, slip, discount, max_steps)
 
 
+@recorded("shortcut-maze")
 def shortcut_maze(step: int = 3000, slip: float = 0.0, discount: float = 0.95, max_steps: int | None = None) -> World:
     """Sutton and Barto's shortcut maze (example 8.3): beside the gap on the left, a shorter way opens on the right.
 

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from backcast.core.arrays import Mask, Vector, as_distribution, as_whole
 from backcast.core.errors import InputError, in_a_line
 from backcast.core.graph import breadth_first
 from backcast.exact.chains import as_policy
-from backcast.mdp import FiniteMDP
-from backcast.worlds.world import Outcomes, World
+from backcast.mdp import FiniteMDP, saved_policy, saved_size
+from backcast.worlds.recipes import recorded
+from backcast.worlds.world import Outcomes, World, refuse_large
 
 
 def from_mdp(mdp: FiniteMDP, policy: ArrayLike | None = None, name: str = "mdp", max_steps: int | None = None) -> World:
@@ -25,6 +27,28 @@ def from_mdp(mdp: FiniteMDP, policy: ArrayLike | None = None, name: str = "mdp",
     return World(name, mdp, policy=pi, max_steps=limit)
 
 
+def from_file(path: str | Path, policy: str | None = None, max_steps: int | None = None) -> World:
+    """A world from a file that `FiniteMDP.save` wrote, which has the name of the file.
+
+    Args:
+        path: of the file.
+        policy: "uniform" to evaluate the uniform policy; by default the policy that was saved with it, if there is one.
+        max_steps: where episodes are truncated.
+    """
+    if policy not in (None, "uniform"):
+        raise InputError(f"policy: {policy!r} given, expected 'uniform', or none for that of the file")
+    path = Path(path)
+    try:
+        refuse_large(str(path), *saved_size(path))
+        mdp, saved = FiniteMDP.load(path), saved_policy(path)
+    except OSError as error:
+        raise InputError(f"file: {path} cannot be read ({error.strerror})") from error
+    if policy == "uniform":
+        saved = np.full((mdp.n_states, mdp.n_actions), 1 / mdp.n_actions)
+    return from_mdp(mdp, saved, path.stem, max_steps)
+
+
+@recorded("gymnasium")
 def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = None, **options: Any) -> World:
     """A world from a Gymnasium environment that carries its table, `env.unwrapped.P[s][a]`.
 

@@ -11,6 +11,7 @@ from backcast.core.errors import InputError
 from backcast.core.randomness import layout_generator
 from backcast.mdp import FiniteMDP
 from backcast.worlds.chain import PerSeed, reward_process
+from backcast.worlds.recipes import recorded
 from backcast.worlds.world import World, refuse_large
 
 _USUAL_STRUCTURE = 0.9
@@ -24,6 +25,7 @@ class Television(NamedTuple):
     channels: int
 
 
+@recorded("noisy-tv")
 def noisy_tv(
     signals: int = 8,
     channels: int = 8,

@@ -9,11 +9,13 @@ from backcast.core.arrays import as_fraction, as_whole
 from backcast.core.errors import InputError
 from backcast.mdp import FiniteMDP
 from backcast.worlds.chain import reward_process
+from backcast.worlds.recipes import recorded
 from backcast.worlds.world import World, refuse_large
 
 _USUAL_JUMP = 100
 
 
+@recorded("boyan")
 def boyan(n: int = 13, discount: float = 1.0) -> World:
     """Boyan's chain: one or two states ahead with equal probability, for −3 a step, until the end is reached.
 
@@ -42,6 +44,7 @@ def _boyan(n: int, discount: float) -> FiniteMDP:
     return reward_process(transition, reward, discount, np.where(states == 0, 1.0, 0.0), states == n - 1)
 
 
+@recorded("random-walk")
 def random_walk(n: int = 1000, jump: int | None = None, discount: float = 1.0) -> World:
     """A random walk over n states in a row, by jumps, that ends beyond the left end with −1, beyond the right with 1.
 

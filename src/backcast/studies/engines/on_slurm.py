@@ -98,7 +98,10 @@ class SlurmEngine:
         units = [unit for batch in batches for unit in batch.units]
         for unit in units:
             if not known_elsewhere(unit):
-                raise InputError(f"--engine slurm: only this process knows the agent {unit.cell.label!r}, jobs do not")
+                raise InputError(
+                    f"--engine slurm: only this process knows the agent {unit.cell.label!r}, jobs do not; put it into a"
+                    " module and name that in plugins"
+                )
         refuse_jobs_at_work(self._directory, [self._others])
         missing = Missing(units)
         earlier = self._queue.known()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from backcast.agents.kinds import KINDS
+from backcast.studies.plugins import is_own
 from backcast.studies.units import Failed, Outcome, Unit
 
 COMPILING = 120.0  # seconds that compiling may take besides
@@ -68,8 +68,11 @@ class Child:
 
 
 def known_elsewhere(unit: Unit) -> bool:
-    """Whether a process that has only Backcast knows this kind of agent; a user's own is known to this one alone."""
-    return KINDS[unit.cell.agent.kind].build.__module__.partition(".")[0] == "backcast"
+    """Whether other processes know this kind of agent: it is Backcast's, or the study names plugins, which they import.
+
+    Others are known to this process alone.
+    """
+    return bool(unit.cell.plugins) or is_own(unit.cell.agent.kind)
 
 
 class _Deadline:

@@ -1,0 +1,152 @@
+"""Runs in one file: a .npz archive of arrays, and beside them a text (JSON) of what is no array. No pickle.
+
+The file may be anybody's. It is read as `FiniteMDP.load` reads a world's (`backcast.core.archive`): names, types and
+sizes are compared before anything is read, and nothing is imported.
+"""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from backcast.agents import Agent, agent
+from backcast.agents.kinds import KINDS
+from backcast.core.archive import Archive, opened_archive, refusing_damage
+from backcast.core.errors import InputError, in_a_line
+from backcast.core.files import atomic_path
+from backcast.features.maps import Content, FeatureMap
+from backcast.models.options import Option
+
+_FORMAT = 1
+_KINDS = {
+    "runs_format": "i",
+    "text": "u",
+    "steps": "i",
+    "reward": "f",
+    "rmsve": "f",
+    "rmsve_inner": "f",
+    "learning": "i",
+    "planning": "i",
+    "by_episode": "i",
+    "values": "f",
+    "weights": "f",
+    "seconds": "f",
+    "diverged": "i",
+}  # of a file, and of what kind each is
+_PER_EPISODE = ("reward", "by_episode")
+_PER_SEED = ("learning", "planning", "seconds", "diverged")
+_OPTIONAL = ("rmsve", "rmsve_inner", "weights")  # without a single entry where there are none
+_PEAK = 3  # times the size of its arrays is what reading a file needs
+
+
+def write_runs(path: Path, text: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Write arrays and plain data, whole or not at all."""
+    given = {name: np.empty(0) if array is None else array for name, array in arrays.items()}
+    content = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
+    with atomic_path(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, runs_format=np.array(_FORMAT), text=content, **given)
+
+
+def read_runs(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The plain data and the arrays that `write_runs` wrote, whose sizes fit together.
+
+    Raises:
+        InputError: if it is no such file, or needs more memory than this machine has.
+        OSError: if it is missing or cannot be read.
+    """
+    with refusing_damage(path, "Runs saved by Backcast"), opened_archive(path, _KINDS) as archive:
+        _refuse_bad_sizes(archive)
+        text = json.loads(archive["text"].tobytes())
+        read = {name: archive[name] for name in _KINDS if name not in ("runs_format", "text")}
+        _refuse_bad_text(text, len(read["steps"]))
+        text["agent"] = _agent_from(text["agent"])
+        text["seeds"] = _as_tuple(text["seeds"])
+        return text, {name: None if name in _OPTIONAL and not array.size else array for name, array in read.items()}
+
+
+def _refuse_bad_sizes(archive: Archive) -> None:
+    """Raise unless this version knows the format, shapes fit together and there is enough memory."""
+    archive.refuse_other_shape("runs_format", ())
+    if int(archive["runs_format"]) != _FORMAT:
+        raise ValueError(f"format {int(archive['runs_format'])}, this version reads format {_FORMAT}")
+    archive.length("text")
+    shape = archive.shape("steps")
+    if len(shape) != 2:
+        raise ValueError(f"steps has the shape {shape}, expected (seeds, episodes)")
+    errors = [name for name in ("rmsve", "rmsve_inner") if archive.shape(name) != (0,)]
+    for name in (*_PER_EPISODE, *errors):
+        archive.refuse_other_shape(name, shape)
+    for name in _PER_SEED:
+        archive.refuse_other_shape(name, shape[:1])
+    for name in ("values", "weights"):
+        found = archive.shape(name)
+        if found != (0,) and not (len(found) in (2, 3) and found[0] == shape[0]):
+            raise ValueError(f"{name} has the shape {found}, expected one entry for each of {shape[0]} seeds")
+    archive.refuse_too_large(_PEAK)
+
+
+def _refuse_bad_text(text: Any, seeds: int) -> None:
+    """Raise unless the text has a world's name, an agent and as many seeds as there are rows."""
+    if not isinstance(text, dict) or set(text) != {"world", "agent", "seeds"} or not isinstance(text["world"], str):
+        raise ValueError("its text does not say which world, agent and seeds")
+    found = text["seeds"]
+    if not isinstance(found, list) or len(found) != seeds or not all(map(_is_seed, found)):
+        raise ValueError(f"its seeds are not {seeds} whole numbers or lists of them")
+
+
+def _is_seed(given: Any) -> bool:
+    numbers = given if isinstance(given, list) and given else [given]
+    return all(type(number) is int and number >= 0 for number in numbers)
+
+
+def plain_agent(chosen: Agent) -> dict[str, Any]:
+    """An agent's settings as plain data (numbers, text, lists and tables of them), from which it can be made again."""
+    settings = {name: _plain(name, value) for name, value in chosen.settings}
+    return {**{each.name: getattr(chosen, each.name) for each in fields(chosen)}, "settings": settings}
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A setting as plain data."""
+    if isinstance(value, FeatureMap):
+        return {"kind": value.kind, **{key: _plain(key, setting) for key, setting in value.settings}}
+    if isinstance(value, Option):
+        return {key: each for key, each in vars(value).items() if each is not None}
+    if isinstance(value, Content):
+        if name == "coordinates":  # few for each state, and none of them 0 by default
+            return value.rows.toarray().tolist()
+        entries = value.rows.tocoo()
+        place = {"row": entries.row.tolist(), "column": entries.col.tolist()}
+        return {**place, "entry": entries.data.tolist(), "shape": list(value.shape)}
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"agent: its setting {name!r} cannot be saved as plain data ({in_a_line(error)})") from error
+    return value
+
+
+def _agent_from(plain: dict[str, Any]) -> Agent:
+    """An agent as `plain_agent` described it; its settings are checked if this process knows the kind."""
+    given = {each.name: _as_tuple(plain[each.name]) for each in fields(Agent)}
+    kind, settings = given["kind"], given.pop("settings")
+    if kind in KINDS:
+        return agent(**given, **{name: _whole(value) for name, value in settings.items()})
+    if not isinstance(kind, str):
+        raise ValueError("its agent has no kind")
+    return Agent(**given, settings=tuple((str(name), _as_tuple(value)) for name, value in settings.items()))
+
+
+def _whole(value: Any) -> Any:
+    """A setting from plain data, with matrices in place of lists of their entries."""
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"row", "column", "entry", "shape"}:
+        return sparse.csr_array((value["entry"], (value["row"], value["column"])), shape=tuple(value["shape"]))
+    return {name: _whole(each) for name, each in value.items()}
+
+
+def _as_tuple(value: Any) -> Any:
+    """The same, with tuples in place of lists: agents and seeds can be hashed."""
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value

@@ -1,0 +1,112 @@
+"""The exported table: its columns, with one for each setting in which the agents of a study differ, and its files."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pv
+import pyarrow.parquet as pq
+
+from backcast.agents import Agent
+from backcast.agents.settings import describe
+from backcast.core.errors import InputError
+from backcast.core.files import atomic_path, remove_remains
+from backcast.studies.search import takes
+
+COLUMNS = (
+    ("study", pa.string()),
+    ("world", pa.string()),
+    ("agent", pa.string()),
+    ("seed", pa.int64()),
+    ("episode", pa.int32()),
+    ("metric", pa.string()),
+    ("value", pa.float64()),
+)  # of every exported table
+
+
+class Varied:
+    """Which settings vary among the agents of a study, and the value of each for an agent.
+
+    An agent has a value of the settings that make a difference to it; of others, and of those that were left out, it
+    has none. Values are numbers or, where one of them is no number, text as in the names of agents.
+
+    Args:
+        studies: the agents of each study. A setting has a column if it varies within one of them.
+
+    Attributes:
+        schema: of the table: the columns that every table has, and one for each setting.
+    """
+
+    def __init__(self, studies: Iterable[Iterable[Agent]]) -> None:
+        found: dict[str, set[Any]] = {}
+        varying: dict[str, None] = {}
+        for agents in studies:
+            here: dict[str, set[Any]] = {}
+            for agent in set(agents):
+                for name, value in _settings(agent):
+                    here.setdefault(name, set()).add(value)
+            varying |= {name: None for name, values in here.items() if len(values) > 1}
+            for name, values in here.items():
+                found.setdefault(name, set()).update(values)
+        self._types = {name: _type(found[name] - {None}) for name in sorted(varying)}
+        self.schema = pa.schema([*COLUMNS, *((_column(name), kind) for name, kind in self._types.items())])
+
+    def columns(self, agents: Sequence[Agent], counts: Sequence[int]) -> dict[str, pa.Array]:
+        """The columns of the settings, in which the values of each agent are there so often."""
+        numbers = pa.array(np.repeat(np.arange(len(agents), dtype=np.int32), counts))
+        given = [dict(_settings(agent)) for agent in agents]
+        columns = {}
+        for name, kind in self._types.items():
+            values = [_cast(name, each.get(name), kind) for each in given]
+            columns[_column(name)] = pa.array(values, kind).take(numbers)
+        return columns
+
+
+def _settings(agent: Agent) -> Iterator[tuple[str, Any]]:
+    """The settings that make a difference to an agent, and their values; None where it was not given."""
+    for name in takes(agent.kind):
+        yield name, getattr(agent, name) if name in vars(agent) else agent.get(name)
+
+
+def _type(values: set[Any]) -> pa.DataType:
+    """What holds all of these values: whole numbers, numbers, truth values or text."""
+    kinds = {type(value) for value in values}
+    for allowed, kind in (({bool}, pa.bool_()), ({int}, pa.int64()), ({int, float}, pa.float64())):
+        if kinds <= allowed:
+            return kind
+    return pa.string()
+
+
+def _cast(name: str, value: Any, kind: pa.DataType) -> Any:
+    return value if value is None or kind != pa.string() else describe(((name, value),)).partition("=")[2]
+
+
+def _column(name: str) -> str:
+    """The name of a setting's column, which is no other column's."""
+    return f"{name}_setting" if name in dict(COLUMNS) else name
+
+
+def checked_target(field: str, target: str | Path) -> Path:
+    """Where a table is to be written: a .csv or .parquet file in a directory that is there."""
+    path = Path(target)
+    if path.suffix not in (".csv", ".parquet"):
+        raise InputError(f"{field}: {path} given, expected a file that ends in .csv or .parquet")
+    if not path.parent.is_dir():
+        raise InputError(f"{field}: there is no directory {path.parent}")
+    return path
+
+
+def write_long(target: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+    """Write tables of this schema to one file, whole or not at all; the number of rows."""
+    rows = 0
+    remove_remains(target.parent)
+    with atomic_path(target) as part:
+        in_rows = target.suffix == ".csv"
+        writer: Any = pv.CSVWriter(part, schema) if in_rows else pq.ParquetWriter(part, schema, compression="zstd")
+        with writer:
+            for table in tables:
+                writer.write_table(table)
+                rows += len(table)
+    return rows
