@@ -110,7 +110,7 @@ class _AgentSpec(_Searched, Settings):
 
     def build(self, settings: dict[str, Any]) -> Agent:
         """The agent, with `settings` in place of its own."""
-        own = {name: getattr(self, name) for name in all_settings() if name in type(self).model_fields}
+        own = {name: getattr(self, name) for name in all_settings() if getattr(self, name, None) is not None}
         given = {"frame": self.frame, "learn": self.learn, **own, **self.given(), **settings}
         return agent(self.kind, **given)
 
