@@ -1,6 +1,7 @@
 """Real schedulers and workers of dask, for tests that kill them."""
 
 import contextlib
+import csv
 import os
 import signal
 import socket
@@ -26,14 +27,17 @@ def corridor(length, **changes):
 
 
 def outcome(store, study, tmp_path):
-    """The exported table, after a look at what is stored: every run of the study once, and nothing else."""
+    """The exported rows, after a look at what is stored: every run of the study once, and nothing else.
+
+    Columns of settings are left out: they depend on agents that failed, too.
+    """
     stored = [
         (unit["group"], seed) for _, batch in store.batches() for unit in batch["units"] for seed in unit["seeds"]
     ]
     units = all_units(study, study.seeds)
     assert Counter(stored) == Counter((unit.cell.group, seed) for unit in units for seed in unit.seeds)
     export(store.directory, tmp_path / "table.csv")
-    return (tmp_path / "table.csv").read_bytes()
+    return [row[:7] for row in csv.reader((tmp_path / "table.csv").read_text().splitlines())]
 
 
 def until(condition):

@@ -6,7 +6,7 @@
         kind = "mine"                 # registered with backcast.agents.kinds.register
         options = {"alpha": 0.5}      # what backcast.agent takes besides
 
-Backcast's own kinds pass it (`tests/test_conformance.py`).
+Backcast's own kinds pass it (`tests/agents/test_conformance.py`).
 """
 
 from typing import Any, ClassVar

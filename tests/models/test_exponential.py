@@ -9,7 +9,6 @@ import backcast as bc
 from backcast.agents.kinds import Setup
 from backcast.drivers.loop import begin, observe
 from backcast.models.linear.blocks import BLOCK, as_dense
-from backcast.models.linear.readable import LearnedLinear
 from plain_exponential import GRADIENTS, LOSSES, PlainCorrection, PlainExponential
 from random_worlds import dense, random_mdp, random_policy, random_steps
 
@@ -169,7 +168,7 @@ def test_kernel_and_twin_walk_together(kind, model, seed, control, terminals, fe
         learned = as_dense(parts.model.correction.rows, len(twin.w)).T
         assert_close(learned, twin.D, rtol=1e-9, atol=1e-9)
         corrections = (twin.Z @ twin.D.T).reshape(twin.S, twin.A, -1)[:, :, : parts.values.n_given]
-        learned = LearnedLinear(parts.model, parts.values).correction.reshape(corrections.shape)
+        learned = parts.model.readable(parts.values).correction.reshape(corrections.shape)
         assert_close(learned, corrections, rtol=1e-9, atol=1e-9)
     else:
         assert_close(psi_of(parts), twin.psi, rtol=1e-9, atol=1e-9)
@@ -255,7 +254,7 @@ def test_one_step_of_an_abstract_model(kind, given):
     parts = step_by_hand(kind, "abstract", [1.0, 4.0, 0.0])
     expected = np.zeros((3, 3))
     expected[given] = [3, 0, 0]
-    np.testing.assert_array_equal(LearnedLinear(parts.model, parts.values).correction, expected)
+    np.testing.assert_array_equal(parts.model.readable(parts.values).correction, expected)
     np.testing.assert_array_equal(parts.values.w, [1 + 0.5 * 3, 4, 0])
 
 
@@ -352,7 +351,7 @@ def test_likelihood_finds_the_true_model(kind, terminals):
     world = random_world(np.random.default_rng(3), control=False, terminals=terminals, n_states=4)
     agent = bc.agent(kind, model="likelihood", features="onehot", learn=False)
     parts = trained(world, agent, np.zeros(4), 30_000, alpha=0.05)
-    states, alive = LearnedLinear(parts.model, parts.values).states, ~world.mdp.terminal
+    states, alive = parts.model.readable(parts.values).states, ~world.mdp.terminal
     if kind == "forward":
         np.testing.assert_allclose(states[alive, 0], dense(bc.exact.chain(world.mdp, world.policy))[alive], atol=0.06)
         return
@@ -415,7 +414,7 @@ def test_abstract_corrections_are_the_expected_ones(kind, seed, terminals):
         truth = bc.exact.linear_forward(world.mdp, world.policy, X).correction(w)
     else:
         truth = bc.exact.backward_correction(world.mdp, world.policy, X, w) / pasts(world)[:, None]
-    learned = LearnedLinear(parts.model, parts.values).correction
+    learned = parts.model.readable(parts.values).correction
     np.testing.assert_allclose(learned[total > 0, :3], truth[total > 0], atol=1e-12)
     assert not learned[total == 0].any()
 
@@ -432,7 +431,7 @@ def test_abstract_corrections_learned_on_a_walk_approach_the_expected_ones(kind)
         given = step[0 if kind == "forward" else 3]
         visits[given] += 1
         observe(parts, np.array([0, 1 / visits[given], 1e-9, 0]), *step)
-    learned = LearnedLinear(parts.model, parts.values).correction
+    learned = parts.model.readable(parts.values).correction
     forward = bc.exact.linear_forward(world.mdp, world.policy, np.eye(4)).correction(w)
     backward = bc.exact.backward_correction(world.mdp, world.policy, np.eye(4), w)
     np.testing.assert_allclose(learned, forward if kind == "forward" else backward, atol=0.08)

@@ -11,7 +11,7 @@ import backcast as bc
 from backcast.extending import KINDS, number, register
 from backcast.testing import AgentConformance, ModelConformance
 
-PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
 
 for example in EXAMPLES[:3]:  # the planner, the model and the learner, without the runs that end each of them

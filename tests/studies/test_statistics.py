@@ -249,7 +249,7 @@ def test_the_interval_contains_the_mean_and_grows_with_its_level(x, seed):
 # Coverage
 
 
-SIMULATION = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "measurements" / "intervals.py"))
+SIMULATION = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "measurements" / "intervals.py"))
 CASES = list(SIMULATION["cases"]())
 
 

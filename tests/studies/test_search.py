@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import backcast as bc
 from backcast.agents.kinds import KINDS
 from backcast.studies import check_study, read_study
-from backcast.studies.search import DIGITS, NO_MODEL_RATE, Range, Space, edge, takes
+from backcast.studies.search import DIGITS, Range, Space, edge, takes
 
 MAZE = {"kind": "maze", "text": "S.G"}
 LOG = {"low": 0.01, "high": 1.0, "scale": "log"}
@@ -112,11 +112,10 @@ def test_every_kind_has_the_settings_that_make_a_difference_to_it():
     for kind in KINDS:
         assert {"alpha", "schedule", *KINDS[kind].settings} <= set(takes(kind))
     assert ("frame" in takes("backward"), "frame" in takes("dyna"), "learn" in takes("td")) == (True, False, False)
-    assert set(NO_MODEL_RATE) < set(KINDS)
     assert "epsilon" not in takes("forward", only="prediction")
 
 
-@pytest.mark.parametrize("kind", sorted(NO_MODEL_RATE))
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not KINDS[kind].learns_model])
 def test_kinds_without_a_step_size_of_their_model_do_not_feel_it(kind):
     world = bc.worlds.chain((4, 3, 2), seed=0) if KINDS[kind].only == "prediction" else bc.worlds.maze("S..\n.X.\n..G")
     runs = [bc.run(world, bc.agent(kind, alpha_model=rate), 4, 2) for rate in (1.0, 0.1)]

@@ -22,7 +22,7 @@ from backcast.studies.claims import (
 )
 from backcast.studies.statistics import Interval, bootstrap, simultaneous
 
-SIMULATION = runpy.run_path(str(Path(__file__).parent.parent / "docs" / "measurements" / "intervals.py"))
+SIMULATION = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "measurements" / "intervals.py"))
 
 
 def part(low, high, *, wider=0.0, n=20, needed=None, otherwise=None):

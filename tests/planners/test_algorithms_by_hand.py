@@ -5,37 +5,9 @@ import pytest
 
 import backcast as bc
 from backcast.agents.kinds import KINDS, Setup
-from backcast.drivers.loop import begin, finish, observe
+from by_hand import follow, line, walk
 
 E = np.e
-
-
-def walk(agent, n_states, n_actions, discount, steps, rates=(0.5, 1.0, 0.5, 0.0)):
-    """The agent after literal steps (s, a, r, s', ends, first)."""
-    parts = agent.build(Setup(n_states, n_actions, discount, _line(n_states, n_actions, discount)))
-    return parts, follow(parts, steps, rates)
-
-
-def follow(parts, steps, rates):
-    for s, a, r, s2, ends, first in steps:
-        if first:
-            begin(parts, np.array(rates), s)
-        observe(parts, np.array(rates), s, a, r, s2, ends, first)
-        if ends:
-            finish(parts, np.array(rates), s2, True)
-    return parts.values.as_array()
-
-
-def _line(n_states, n_actions, discount):
-    """A world in which everything can follow everything but the last state ends: room for any literal steps."""
-    mdp = bc.FiniteMDP(
-        np.full((n_states, n_actions, n_states), 1 / n_states),
-        np.zeros((n_states, n_actions)),
-        discount,
-        np.eye(1, n_states)[0],
-        np.arange(n_states) == n_states - 1,
-    )
-    return bc.worlds.from_mdp(mdp)
 
 
 def test_td():
@@ -122,7 +94,7 @@ def test_forward_from_next_is_skipped_at_the_end_and_pure_planning_adds_the_begi
     assert parts.updates.tolist() == [0, 1]
 
 
-def test_true_models_in_a_line():
+def test_true_models_in_aline():
     """0 → 1 → 2, the last step earns 4: true-backward from 2 corrects 1 fully (α = 1), from 1 corrects 0."""
     line = bc.FiniteMDP(
         [[[0, 1, 0]], [[0, 0, 1]], [[0, 0, 1]]], [[0, 0, 0], [0, 0, 4.0], [0, 0, 0]], 0.5, [1, 0, 0], [0, 0, 1]
@@ -160,7 +132,7 @@ def test_nobody_bootstraps_from_the_end(kind, here):
     ends = [(0, 0, 1.0, 1, False, True), (1, n_actions - 1, 4.0, 2, True, False)]
     found = []
     for value in (0.0, 100.0):
-        parts = bc.agent(kind).build(Setup(3, n_actions, 0.5, _line(3, n_actions, 0.5), max_steps=9))
+        parts = bc.agent(kind).build(Setup(3, n_actions, 0.5, line(3, n_actions, 0.5), max_steps=9))
         for a in range(n_actions):
             parts.values.put(2, a, value)
         found.append(follow(parts, ends * 3, (0.5, 0.5, 0.5, 0.0))[:2])

@@ -1,5 +1,6 @@
 """Runs that diverge, from the store to the report: infinite where they must be, NaN nowhere, and said in words."""
 
+import csv
 import json
 import re
 import subprocess
@@ -454,9 +455,10 @@ def test_the_command_line_says_who_diverged(tmp_path):
 def test_exports_write_infinity_as_such(directory, tmp_path):
     export(directory, tmp_path / "all.csv")
     lines = (tmp_path / "all.csv").read_text().splitlines()
-    assert f'"predict","{CHAIN}","td,alpha=1",0,199,"rmsve",inf' in lines
-    assert {line.rpartition(",")[2] for line in lines if '"reward"' in line} >= {"-inf"}
-    assert not [line for line in lines if line.endswith(("nan", "NaN", ","))]
+    rows = list(csv.DictReader(lines))
+    assert f'"predict","{CHAIN}","td,alpha=1",0,199,"rmsve",inf,' in "\n".join(lines)
+    assert {row["value"] for row in rows if row["metric"] == "reward"} >= {"-inf"}
+    assert not [row for row in rows if row["value"] in ("nan", "NaN", "")]
 
 
 # error by capacity

@@ -262,7 +262,7 @@ CLIENT = """
 def start_client(tmp_path, *arguments):
     script = tmp_path / "client.py"
     script.write_text(textwrap.dedent(CLIENT))
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     command = [sys.executable, "-W", "error", str(script), *map(str, arguments)]
     return subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True)
 

@@ -7,6 +7,7 @@ import time
 import numba
 import numpy as np
 import pytest
+from test_lab_walking import scene
 
 from backcast.core.compiling import cache_directory
 from backcast.lab import elsewhere
@@ -14,7 +15,6 @@ from backcast.lab.elsewhere import AbandonedError, with_kernels
 from backcast.lab.further import Further, _background
 from backcast.lab.opening import Opening
 from lab_client import children
-from test_lab_walking import scene
 
 CONFIG = {"world": {"kind": "chain", "levels": [2, 1]}, "left": {"kind": "td"}, "right": {"kind": "td"}}
 

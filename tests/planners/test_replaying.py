@@ -16,9 +16,9 @@ from backcast.planners.dyna import draw_pair, enlist, no_pairs
 from backcast.planners.replay import empty_memory, empty_prioritized_memory, write_priority
 from backcast.testing import AgentConformance, ModelConformance
 from backcast.values.table import zeros
+from by_hand import walk
 from plain_replaying import PlainDyna, PlainDynaPlus, PlainPrioritizedReplay, PlainReplay
 from random_worlds import random_mdp, random_policy
-from test_algorithms_by_hand import walk
 
 TWINS = {
     "dyna": PlainDyna,

@@ -199,7 +199,7 @@ def test_backward_corrections_vanish_on_average_at_the_true_values(world_and_pol
 
 @given(worlds_and_policies())
 def test_weighed_by_the_later_end_a_lambda_of_each_state_leaves_the_true_values_alone(world_and_policy):
-    """The paper's weights do not (tests/test_unbiased_planning.py); for a constant λ both are the same."""
+    """The paper's weights do not (tests/planners/test_unbiased_planning.py); for a constant λ both are the same."""
     mdp, policy = world_and_policy
     lam = np.linspace(0.1, 0.9, mdp.n_states)
     d, v = bc.exact.stationary(mdp, policy), bc.exact.value(mdp, policy)

@@ -12,9 +12,9 @@ import backcast as bc
 from backcast.agents.kinds import Setup
 from backcast.drivers.loop import begin, observe
 from backcast.exact.time_extended import ending_model
+from by_hand import walk
 from plain_models import PlainBackward, PlainLambda
 from random_worlds import random_mdp, random_policy, random_steps
-from test_algorithms_by_hand import walk
 
 MODELS = [
     {"model": "counts"},
