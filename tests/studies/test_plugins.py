@@ -107,6 +107,16 @@ def test_reading_results_imports_no_plugin_and_misses_nothing(tmp_path, cli, sto
     assert (code, "missing" in complaint, trace.exists()) == (0, False, False)
 
 
+def test_settings_that_make_no_difference_to_a_plugins_kind_are_not_taken_for_runs(tmp_path, cli, study, trace):
+    plugin = tmp_path / "modules" / "my_plugin.py"
+    plugin.write_text(plugin.read_text().replace('only="control"', 'only="control", learns_model=False'))
+    study.write_text(TOML.replace("alpha_plan =", "alpha_model ="))
+    run_study(Store(tmp_path / "r", create=True), read_study(study))
+    forget()
+    assert cli("verify", tmp_path / "r")[1].endswith("with 12 runs are whole, 0 are not\n")
+    assert results(tmp_path / "r")[0].agents("custom-maze")[0] == "patient"
+
+
 def test_results_are_continued_only_with_plugins_that_are_allowed(cli, stored, trace):
     code, _, complaint = cli("sweep", stored, "--quiet", "--seeds", 6)
     assert (code, trace.exists()) == (2, False)

@@ -81,6 +81,7 @@ class KindAbout(BaseModel):
     frame: str | None = "each"
     only: str | None = None
     plans: bool = True
+    learns_model: bool = True
     settings: tuple[str, ...] = tuple(SETTINGS)
 
 
@@ -88,7 +89,13 @@ def about_kinds(kinds: Iterable[str]) -> dict[str, Any]:
     """What is to be remembered of those kinds that are not Backcast's own, as plain data."""
     foreign = [KINDS[kind] for kind in dict.fromkeys(kinds) if not is_own(kind)]
     return {
-        kind.name: {"frame": kind.frame, "only": kind.only, "plans": kind.plans, "settings": list(kind.settings)}
+        kind.name: {
+            "frame": kind.frame,
+            "only": kind.only,
+            "plans": kind.plans,
+            "learns_model": kind.learns_model,
+            "settings": list(kind.settings),
+        }
         for kind in foreign
     }
 
@@ -112,7 +119,8 @@ def add_stand_ins(kinds: Mapping[str, Iterable[str]], plugins: Iterable[str], ab
     for name in absent if modules else ():
         its = known.get(name) or KindAbout(settings=tuple(dict.fromkeys((*SETTINGS, *kinds[name]))))
         own = tuple(free(each) for each in its.settings if each not in SETTINGS and each not in COMMON)
-        KINDS[name] = Kind(name, "", Absent(name, modules), its.frame, its.only, its.plans, its.settings, own=own)
+        common = its.model_dump(include={"frame", "only", "plans", "learns_model"})
+        KINDS[name] = Kind(name, "", Absent(name, modules), settings=its.settings, own=own, **common)
     return absent if modules else []
 
 
