@@ -2,6 +2,8 @@
 #   make reproduce   set up .venv, install Backcast, run the main job
 #   make lab         set up .venv, install with the lab extra, open the lab in the browser
 #   make test        set up .venv, install with the development extra, run lint, types and tests
+# Beside them: make quick (a part of the tests, interpreted, in a minute), make slow (what takes long),
+# make page, minimal, pythons, torture.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,7 +11,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PAGE := tests/page
 
-.PHONY: reproduce lab test lint types check page minimal pythons lock torture figures findings clean
+.PHONY: reproduce lab test lint types check quick slow page minimal pythons lock torture figures findings clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -27,7 +29,14 @@ types: .venv/developing
 	$(BIN)/mypy
 
 check: .venv/developing
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto -m 'not slow'
+
+# For the inner loop: what needs no compiler, in about a minute.
+quick: .venv/developing
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --quiet -m 'not slow' @.ci/interpreted.txt
+
+slow: .venv/developing
+	$(BIN)/pytest -n auto -m slow
 
 # The lab's page: ESLint and the tests of its modules that need no browser; nothing where there is no Node.js.
 page:
