@@ -1,6 +1,7 @@
 """What the documentation shows is run, and prints what it says."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,12 @@ def test_every_kind_and_setting_is_described():
     assert all(kind.summary.endswith(".") and kind.reference for kind in own.values())
     assert [name for name in own if f"`{name}`" not in page and name not in ("td", "q")] == []
     assert [name for name in SETTINGS if f"`{name}" not in page] == []
+
+
+def test_the_table_of_settings_is_the_one_that_agents_are_checked_by():
+    tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
+    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    assert page == tables["page_with_table"](page), "run: python docs/tables.py"
 
 
 def test_the_kubernetes_example_starts_commands_that_exist(tmp_path):

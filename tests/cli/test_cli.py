@@ -25,6 +25,16 @@ def test_list_names_every_closed_form():
         assert f"  {name} " in result.stdout
 
 
+def test_list_shows_what_a_kind_takes_and_what_it_means():
+    shown = backcast("list", "td-lambda").stdout
+    assert "  lam             decay λ of a λ-model or of traces\n" in shown
+    assert "  alpha  " in shown
+    assert "alpha_model" not in shown
+    refused = backcast("list", "td-lamda")
+    assert refused.returncode == 2
+    assert "did you mean 'td-lambda'?" in refused.stderr
+
+
 def test_help_has_an_example_and_bad_commands_exit_with_2():
     assert "Example: backcast reproduce" in backcast("--help").stdout
     assert backcast("nonsense").returncode == 2

@@ -13,11 +13,20 @@ from backcast.cli.common import AsJson, Terminated
 from backcast.cli.running import tell_installed
 
 
-def list_() -> None:
-    """Show what can be run: worlds, agents, studies, closed forms.
+def list_(
+    kind: Annotated[
+        str | None, typer.Argument(help="A kind of agent, to see its settings.", show_default=False)
+    ] = None,
+) -> None:
+    """Show what can be run: worlds, agents, studies, closed forms; or the settings of one kind of agent.
 
     Example: backcast list
+
+    Example: backcast list backward
     """
+    if kind is not None:
+        _print_kind(kind)
+        return
     from backcast import exact, worlds
     from backcast.agents.kinds import KINDS
     from backcast.studies import STUDIES, named_study
@@ -40,6 +49,23 @@ def list_() -> None:
     print("\nClosed forms (backcast.exact):")
     for name in exact.__all__:
         _print_entry(name, getattr(exact, name).__doc__)
+
+
+def _print_kind(name: str) -> None:
+    """A kind of agent, with all that can be set about it."""
+    from backcast.agents.kinds import KINDS
+    from backcast.agents.settings import COMMON
+    from backcast.core.errors import InputError, nearest
+    from backcast.studies.search import takes
+
+    if name not in KINDS:
+        raise InputError(f"kind: {name!r} given, expected one of {', '.join(KINDS)}{nearest(name, KINDS)}")
+    kind = KINDS[name]
+    print(f"{name}: {kind.summary}\n{kind.reference}\n")
+    known = {**COMMON, **kind.table}
+    for setting in (known[each] for each in takes(name)):
+        default = "" if setting.default is None else f" (default {setting.default})"
+        print(f"  {setting.name:<16}{setting.meaning}\n  {'':<16}{setting.allowed}{default}")
 
 
 def _print_entry(name: str, documentation: str | None) -> None:
