@@ -434,10 +434,10 @@ def test_memory_is_bounded_by_the_buffer():
 
 def test_settings():
     assert {kind: KINDS[kind].settings for kind in TWINS} == {
-        "dyna": ("sample", "forget"),
-        "dyna-plus": ("sample", "bonus", "forget"),
-        "replay": ("sample", "buffer"),
-        "prioritized-replay": ("sample", "buffer", "exponent"),
+        "dyna": ("sample", "forget", "features"),
+        "dyna-plus": ("sample", "bonus", "forget", "features"),
+        "replay": ("sample", "buffer", "features", "memory"),
+        "prioritized-replay": ("sample", "buffer", "exponent", "features", "memory"),
     }
     setup = Setup(4, 2, 0.9, None)
     built = {kind: bc.agent(kind).build(setup) for kind in TWINS}

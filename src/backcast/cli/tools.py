@@ -37,12 +37,12 @@ def list_(
     for name in ("chain", "boyan", "random_walk", "noisy_tv", *mazes, "from_gymnasium", "from_mdp", "from_file"):
         _print_entry(name, getattr(worlds, name).__doc__)
     print("\nAgents (backcast.agent):")
-    for name, kind in KINDS.items():
-        _print_entry(name, kind.summary)
-        if kind.settings:
-            print(f"  {'':<30}  settings: {', '.join(kind.settings)}")
-        if kind.reference:
-            print(f"  {'':<30}  {kind.reference}")
+    for name, each in KINDS.items():
+        _print_entry(name, each.summary)
+        if each.settings:
+            print(f"  {'':<30}  settings: {', '.join(each.settings)}")
+        if each.reference:
+            print(f"  {'':<30}  {each.reference}")
     print("\nStudies (backcast reproduce):")
     for name in STUDIES:
         _print_entry(name, named_study(name).title)
