@@ -253,7 +253,12 @@ def _refuse_nothing_to_draw(where: str, search: Search, spaces: list[Space]) -> 
 
 def study_type() -> type[Study]:
     """`Study`, with fields for the settings that other people's kinds have registered by now."""
-    if all_settings().keys() <= AgentSpec.model_fields.keys():
+    return _study_with(tuple(each for name, each in all_settings().items() if name not in AgentSpec.model_fields))
+
+
+@functools.cache  # two studies are equal only if their types are the same
+def _study_with(settings: tuple[Setting, ...]) -> type[Study]:
+    if not settings:
         return Study
-    agents: Any = list.__class_getitem__(_with_fields(AgentSpec, all_settings()))
+    agents: Any = list.__class_getitem__(_with_fields(AgentSpec, {each.name: each for each in settings}))
     return create_model("Study", __base__=Study, __module__=__name__, agents=(agents, Field(min_length=1)))
