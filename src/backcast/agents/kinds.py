@@ -218,6 +218,11 @@ class Kind:
     own: tuple[Setting, ...] = ()
 
     @property
+    def is_own(self) -> bool:
+        """Whether it is one of Backcast's own kinds."""
+        return (self.build.__module__ or "").partition(".")[0] == "backcast"
+
+    @property
     def table(self) -> dict[str, Setting]:
         """What it takes besides what all take, in a fixed order: that of Backcast's table, then its own."""
         known = {name: setting for name, setting in SETTINGS.items() if name in self.settings}
@@ -277,7 +282,7 @@ def register(
     """
 
     def add(build: Any) -> Any:
-        if name in KINDS and (KINDS[name].build.__module__ or "").startswith("backcast."):
+        if name in KINDS and KINDS[name].is_own:
             raise InputError(f"kind: {name!r} is one of Backcast's own; choose another name")
         summary = (build.__doc__ or "").strip().splitlines()[0] if build.__doc__ else ""
         can_plan = frame is not None if plans is None else plans

@@ -49,13 +49,13 @@ def import_installed() -> Iterator[str]:
 
 def needed(kinds: Iterable[str]) -> list[str]:
     """The installed plugins that registered some of these kinds."""
-    homes = {KINDS[kind].build.__module__ for kind in kinds}
+    homes = {KINDS[kind].build.__module__ or "" for kind in kinds}
     return [module for module in installed() if any(_is_within(home, module) for home in homes)]
 
 
 def is_own(kind: str) -> bool:
     """Whether a kind is one of Backcast's own, which every process knows."""
-    return _is_within(KINDS[kind].build.__module__, "backcast")
+    return KINDS[kind].is_own
 
 
 def _is_within(module: str, package: str) -> bool:
