@@ -11,7 +11,7 @@ BEGIN, END = "<!-- settings: written by docs/tables.py -->", "<!-- end of settin
 
 def settings_table() -> str:
     """All settings of Backcast's own kinds: name, meaning, what is allowed, and who takes it."""
-    own = [kind for kind in KINDS.values() if kind.is_own]
+    own = [kind for kind in KINDS.values() if kind.is_builtin]
     rows = ["| setting | meaning | allowed | taken by |", "|---|---|---|---|"]
     rows += [_row(setting, "all kinds, where it applies") for setting in COMMON.values()]
     for name, setting in SETTINGS.items():

@@ -48,7 +48,7 @@ def test_every_kind_and_setting_is_described():
     from backcast.agents.settings import SETTINGS
 
     page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
-    own = {name: kind for name, kind in KINDS.items() if kind.is_own}
+    own = {name: kind for name, kind in KINDS.items() if kind.is_builtin}
     assert all(kind.summary.endswith(".") and kind.reference for kind in own.values())
     assert [name for name in own if f"`{name}`" not in page and name not in ("td", "q")] == []
     assert [name for name in SETTINGS if f"`{name}" not in page] == []

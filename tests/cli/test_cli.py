@@ -55,7 +55,7 @@ def test_bench_measures_every_kind_next_to_its_twin():
     speed = {"kinds", "value updates", "linear", "growth", "cores", "first result"}
     assert {row["section"] for row in rows} == speed | {"engines", "store", "a billion runs", "lab"}
     updates = [row for row in rows if row["section"] == "value updates"]
-    own = {name for name, kind in KINDS.items() if kind.is_own}
+    own = {name for name, kind in KINDS.items() if kind.is_builtin}
     assert {row["agent"] for row in updates} == own
     assert all(row["nanoseconds_per_update"] > 0 and row["updates_per_step"] > 0 for row in updates)
     measured = {row["agent"] for row in rows if row["section"] == "kinds"}

@@ -14,7 +14,7 @@ import backcast as bc
 from backcast.agents.kinds import KINDS
 from backcast.core.compiling import INTERPRETED
 
-OWN = [name for name, kind in KINDS.items() if kind.is_own]
+OWN = [name for name, kind in KINDS.items() if kind.is_builtin]
 
 
 def outcome(kind):

@@ -218,7 +218,7 @@ class Kind:
     own: tuple[Setting, ...] = ()
 
     @property
-    def is_own(self) -> bool:
+    def is_builtin(self) -> bool:
         """Whether it is one of Backcast's own kinds."""
         return (self.build.__module__ or "").partition(".")[0] == "backcast"
 
@@ -282,7 +282,7 @@ def register(
     """
 
     def add(build: Any) -> Any:
-        if name in KINDS and KINDS[name].is_own:
+        if name in KINDS and KINDS[name].is_builtin:
             raise InputError(f"kind: {name!r} is one of Backcast's own; choose another name")
         summary = (build.__doc__ or "").strip().splitlines()[0] if build.__doc__ else ""
         can_plan = frame is not None if plans is None else plans

@@ -10,7 +10,7 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.models import BackwardModel, ExtendedForward, ExtendedModel, ForwardModel, LambdaModel
 from backcast.models.counts import CountRows, empty_counts
-from backcast.models.lambda_td import LambdaForward, empty_mixtures
+from backcast.models.lambda_td import empty_mixtures
 from backcast.models.options import option_chances, per_state
 from backcast.models.past import GREEDY, NOBODY, Stop, empty_past
 from backcast.models.rows import empty_rows
@@ -82,14 +82,14 @@ def _how(agent: Agent) -> str:
     return str(agent.get("model", "counts" if agent.get("conditioned") or ends else "softmax"))
 
 
-def _lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> LambdaForward | LambdaModel:
+def _lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> ExtendedForward | LambdaModel:
     width = setup.n_states * (1 if forward else setup.n_actions)
     room_for(setup, agent, forward)  # refuses worlds that are too large
     rows = empty_mixtures(setup.n_states, width)
     lam = per_state("lam", agent.get("lam"), setup.n_states)
     told = np.zeros(1, dtype=np.bool_)
     model = LambdaModel(rows, lam, np.full(1, -1), told, setup.n_actions, forward)
-    return LambdaForward(model, rows, NOBODY, NOBODY) if forward else model
+    return ExtendedForward(model, rows, NOBODY, NOBODY) if forward else model
 
 
 def _along_the_way(setup: Setup, agent: Agent, forward: bool) -> ExtendedModel:

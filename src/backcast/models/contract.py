@@ -55,6 +55,12 @@ class BackwardRows(Model, Protocol):
     def factor(self, row: int) -> float:
         """How much a row counts in a planning step."""
 
+    def portion(self, row: int) -> float:
+        """How much of what led to a state is in a row: what predecessors are ranked by."""
+
+    def ended_before(self, s: int, left: float) -> int:
+        """The terminal state that led to s, for what its rows leave of a uniform number, or −1."""
+
     def pair(self, row: int, key: int) -> int:
         """The pair s̃·A + ã that a key stands for."""
 
@@ -104,3 +110,27 @@ def _leaves_nothing(self: Any, s: int, best: float, discount: float) -> float:
 def _reward_and_value(self: Any, place: int, base: float, best: float) -> float:
     """The mean reward on the way, and max_a q(s, a) times the mean discount."""
     return self.rows.reward[place] + self.rows.carried[place] * best
+
+
+@optional("describes")
+def _describes_steps(self: Any, first: bool, back: int) -> bool:
+    """Whether the row of a state describes how the agent arrived there. Most rows describe steps, not restarts.
+
+    Args:
+        self: the model.
+        first: whether the state began the episode.
+        back: 0 for the state that was arrived in last, 1 for the one before it.
+    """
+    return not first
+
+
+@optional("ended_before")
+def _knows_no_ends(self: Any, s: int, left: float) -> int:
+    """Most models do not tell which terminal state came before a restart."""
+    return -1
+
+
+@optional("portion")
+def _is_what_it_counts(self: Any, row: int) -> float:
+    """How much of what led to a state is in a row: for most models, as much as the row counts in planning."""
+    return self.factor(row)

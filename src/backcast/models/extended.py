@@ -146,6 +146,11 @@ class ExtendedModel(NamedTuple):
         return known._replace(keys=keys, probability=share * weight * self.rows.share[row])
 
     @in_python
+    def successors(self, s: int, a: int) -> Known | None:
+        """The states to which ways from (s, a) led."""
+        return known_of(self.rows, s * self.n_actions + a) if self.forward else None
+
+    @in_python
     def contains_restarts(self) -> bool:
         """Rows of counts, and true ones, do; a softmax has no place for them."""
         return self.rows.width == 0

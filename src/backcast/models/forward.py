@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from backcast.core.arrays import Mask, Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
-from backcast.models.extended import ExtendedModel
 from backcast.models.readable import Known
 from backcast.models.rows import known_of
 from backcast.values.contract import Values
@@ -104,13 +103,13 @@ class ExtendedForward(NamedTuple):
     """P(s | s̃, ã) over several steps, learned along the same ways as the backward models; h(s) is max_a q(s, a).
 
     Attributes:
-        ways: what is learned.
+        ways: what is learned, an `ExtendedModel` or a `LambdaModel` that looks forward.
         rows: its rows.
-        ahead: (S,) h(s), as last refreshed.
-        sum_ahead: (2,) Σ_s h(s), and the refreshes since it was last summed afresh.
+        ahead: (S,) h(s), as last refreshed; empty where nothing is left to states never observed.
+        sum_ahead: (2,) Σ_s h(s), and the refreshes since it was last summed afresh; empty likewise.
     """
 
-    ways: ExtendedModel
+    ways: Any
     rows: Any
     ahead: Vector
     sum_ahead: Vector
@@ -129,16 +128,17 @@ class ExtendedForward(NamedTuple):
 
     def outlook(self, place: int, h: float) -> float:
         """The reward on the way, and h(s) discounted as far as the way is long."""
-        return self.rows.reward[place] + self.rows.carried[place] * h
+        return self.ways.target(place, 0.0, h)
 
     def unseen(self, h: float) -> float:
         """What is expected of states never observed, for a sum of their h: γⁿ h."""
-        return self.ways.usual_discount * h
+        return self.ways.base(0, h, 1.0)
 
     @in_python
-    def successors(self, s: int, a: int) -> Known:
+    def successors(self, s: int, a: int) -> Known | None:
         """The states that follow (s, a) after as many steps as the model looks ahead."""
-        return known_of(self.rows, s * self.ways.n_actions + a)
+        known: Known | None = self.ways.successors(s, a)
+        return known
 
 
 @kernel

@@ -136,50 +136,14 @@ class LambdaModel(NamedTuple):
         return None if self.forward else known_of_mixture(self.rows, s)
 
     @in_python
+    def successors(self, s: int, a: int) -> Known | None:
+        """The states in which ways from s stopped."""
+        return known_of_mixture(self.rows, s) if self.forward else None
+
+    @in_python
     def contains_restarts(self) -> bool:
         """Rows are told of them."""
         return True
-
-
-@part
-class LambdaForward(NamedTuple):
-    """P_λ(s | s̃) in prediction: a `LambdaModel` that looks forward, as forward planning asks it.
-
-    Attributes:
-        ways: what is learned.
-        rows: its rows.
-        ahead: empty, and so is `sum_ahead`: nothing is left to outcomes never observed.
-    """
-
-    ways: LambdaModel
-    rows: Mixtures
-    ahead: Vector
-    sum_ahead: Vector
-
-    def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
-        """Learn from the step."""
-        self.ways.learn(values, step, discount, rates)
-
-    def restart(self, s: int, rates: Vector) -> None:
-        """Learn from the restart, if the last episode ended."""
-        self.ways.restart(s, rates)
-
-    def look_ahead(self, values: Values, s: int, discount: float) -> float:
-        """The value of s; how far it is discounted is known to the entries."""
-        return values.best(s)
-
-    def outlook(self, place: int, h: float) -> float:
-        """As `target`, looking ahead."""
-        return self.ways.target(place, 0.0, h)
-
-    def unseen(self, h: float) -> float:
-        """There are no outcomes but those observed."""
-        return 0.0
-
-    @in_python
-    def successors(self, s: int, a: int) -> Known:
-        """The states in which ways from s stopped."""
-        return known_of_mixture(self.rows, s)
 
 
 def known_of_mixture(rows: Mixtures, row: int) -> Known:

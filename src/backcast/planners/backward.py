@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import in_python, kernel, optional, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.planners.contract import Origins, plan_from_first, plan_from_origins
 from backcast.values.contract import Values
@@ -51,18 +51,6 @@ class BackwardPlanner(NamedTuple):
     def direction(self) -> str:
         """From a state to those that lead to it."""
         return "backward"
-
-
-@optional("describes")
-def _describes_steps(self: Any, first: bool, back: int) -> bool:
-    """Whether the row of a state describes how the agent arrived there. Most rows describe steps, not restarts.
-
-    Args:
-        self: the model.
-        first: whether the state began the episode.
-        back: 0 for the state that was arrived in last, 1 for the one before it.
-    """
-    return not first
 
 
 @part

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from backcast.core.arrays import Indices
-from backcast.core.compiling import kernel, optional, part
+from backcast.core.compiling import kernel, part
 from backcast.core.randomness import Stream, uniform
 from backcast.models.rows import draw_unobserved
 from backcast.planners.backward import correct_all
@@ -72,12 +72,6 @@ def correct_one(model: Any, values: Values, s: int, discount: float, alpha: floa
             values.move(pair, base, alpha)
             return Drawn(UNSEEN, -1)
     return Drawn(NOTHING, model.ended_before(s, left))
-
-
-@optional("ended_before")
-def _knows_no_ends(self: Any, s: int, left: float) -> int:
-    """Most models do not tell which terminal state came before a restart."""
-    return -1
 
 
 @part
@@ -158,12 +152,6 @@ def next_place(model: Any, s: int, after: int, ranked: bool) -> int:
             if ranked and p > most and (p < bound or (p == bound and k > after)):
                 found, most = k, p
     return found
-
-
-@optional("portion")
-def _is_what_it_counts(self: Any, row: int) -> float:
-    """How much of what led to a state is in a row: for most models, as much as the row counts in planning."""
-    return self.factor(row)
 
 
 @kernel

@@ -12,7 +12,6 @@ from backcast.agents import Agent
 from backcast.agents.kinds import KINDS
 from backcast.core.errors import InputError
 from backcast.drivers.saving import plain_agent
-from backcast.studies.plugins import is_own
 from backcast.studies.reading import check_study
 from backcast.studies.spec import Study
 from backcast.worlds import World
@@ -114,7 +113,8 @@ def _is_only_an_mdp(world: World) -> bool:
 
 def _plugins(agents: Mapping[str, Agent]) -> list[str]:
     """The modules that register kinds that are not Backcast's own."""
-    modules = {label: KINDS[agent.kind].build.__module__ for label, agent in agents.items() if not is_own(agent.kind)}
+    kinds = {label: KINDS[agent.kind] for label, agent in agents.items()}
+    modules = {label: kind.build.__module__ for label, kind in kinds.items() if not kind.is_builtin}
     for label, module in modules.items():
         if not _is_importable(module):
             raise InputError(

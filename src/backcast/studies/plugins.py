@@ -53,11 +53,6 @@ def needed(kinds: Iterable[str]) -> list[str]:
     return [module for module in installed() if any(_is_within(home, module) for home in homes)]
 
 
-def is_own(kind: str) -> bool:
-    """Whether a kind is one of Backcast's own, which every process knows."""
-    return KINDS[kind].is_own
-
-
 def _is_within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
@@ -87,7 +82,7 @@ class KindAbout(BaseModel):
 
 def about_kinds(kinds: Iterable[str]) -> dict[str, Any]:
     """What is to be remembered of those kinds that are not Backcast's own, as plain data."""
-    foreign = [KINDS[kind] for kind in dict.fromkeys(kinds) if not is_own(kind)]
+    foreign = [KINDS[kind] for kind in dict.fromkeys(kinds) if not KINDS[kind].is_builtin]
     return {
         kind.name: {
             "frame": kind.frame,

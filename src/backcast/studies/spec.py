@@ -130,11 +130,26 @@ NO_SETTINGS = (*_AgentSpec.model_fields, "samples", "seed")  # keys of an agent,
 AgentSpec: Any = _with_fields(_AgentSpec, SETTINGS)
 
 
+def _further() -> tuple[Setting, ...]:
+    """The settings that other people's kinds have registered by now."""
+    return tuple(each for name, each in all_settings().items() if name not in AgentSpec.model_fields)
+
+
+@functools.cache
+def _agent_type(further: tuple[Setting, ...]) -> Any:
+    return _with_fields(AgentSpec, {each.name: each for each in further}) if further else AgentSpec
+
+
 def _searchable() -> dict[str, Any]:
     """The settings of agents that can be searched, and their types."""
+    return _types_searched(_further())
+
+
+@functools.cache
+def _types_searched(further: tuple[Setting, ...]) -> dict[str, Any]:
     others = {"kind", "label", "only", *_Searched.model_fields}
-    spec = _with_fields(AgentSpec, all_settings())
-    return {name: field.annotation for name, field in spec.model_fields.items() if name not in others}
+    fields = _agent_type(further).model_fields
+    return {name: field.annotation for name, field in fields.items() if name not in others}
 
 
 class Study(_Searched):
@@ -253,12 +268,12 @@ def _refuse_nothing_to_draw(where: str, search: Search, spaces: list[Space]) -> 
 
 def study_type() -> type[Study]:
     """`Study`, with fields for the settings that other people's kinds have registered by now."""
-    return _study_with(tuple(each for name, each in all_settings().items() if name not in AgentSpec.model_fields))
+    return _study_with(_further())
 
 
 @functools.cache  # two studies are equal only if their types are the same
-def _study_with(settings: tuple[Setting, ...]) -> type[Study]:
-    if not settings:
+def _study_with(further: tuple[Setting, ...]) -> type[Study]:
+    if not further:
         return Study
-    agents: Any = list.__class_getitem__(_with_fields(AgentSpec, {each.name: each for each in settings}))
+    agents: Any = list.__class_getitem__(_agent_type(further))
     return create_model("Study", __base__=Study, __module__=__name__, agents=(agents, Field(min_length=1)))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from backcast.studies.plugins import is_own
+from backcast.agents.kinds import KINDS
 from backcast.studies.units import Failed, Outcome, Unit
 
 COMPILING = 120.0  # seconds that compiling may take besides
@@ -72,7 +72,7 @@ def known_elsewhere(unit: Unit) -> bool:
 
     Others are known to this process alone.
     """
-    return bool(unit.cell.plugins) or is_own(unit.cell.agent.kind)
+    return bool(unit.cell.plugins) or KINDS[unit.cell.agent.kind].is_builtin
 
 
 class _Deadline:
