@@ -1,7 +1,6 @@
 """Compiled code is read from disk only if nobody else can have put it there."""
 
 import os
-import pickle
 import stat
 import subprocess
 import sys
@@ -32,31 +31,27 @@ def run(base, umask=0o022):
     return Path(directory), results, int(hits), done.stderr
 
 
-class Planted:
-    """As a pickle, something that makes a directory when it is loaded."""
-
-    def __init__(self, made):
-        self._made = str(made)
-
-    def __reduce__(self):
-        return os.mkdir, (self._made,)
-
-
 @pytest.fixture
-def planted(tmp_path):
-    """A cache full of pickles that make a directory: it and the other directory."""
+def kept(tmp_path):
+    """A cache with two kernels."""
     directory, results, hits, said = run(tmp_path / "cache")
     assert (results, hits, said) == ("1 0", 0, "")
-    for path in directory.iterdir():
-        path.write_bytes(pickle.dumps(Planted(tmp_path / "made")))
-    return directory, tmp_path / "made"
+    assert len(list(directory.iterdir())) == 2
+    return directory
 
 
-def test_what_this_user_wrote_is_loaded(planted):
-    """The tests below would notice if what is planted were loaded: here it is."""
-    directory, made = planted
-    assert run(directory.parent)[1:] == ("1 0", 0, "")
-    assert made.exists()
+def test_what_this_user_wrote_is_loaded(kept):
+    assert run(kept.parent)[1:] == ("1 0", 2, "")
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[:-1], lambda content: b"{}\n" + content, lambda content: b""]
+)
+def test_damaged_files_are_replaced(kept, damage):
+    for path in kept.iterdir():
+        path.write_bytes(damage(path.read_bytes()))
+    assert run(kept.parent)[1:] == ("1 0", 0, "")
+    assert run(kept.parent)[1:] == ("1 0", 2, "")
 
 
 def write_for_all(directory):
@@ -80,8 +75,8 @@ REFUSED = [write_for_all, write_for_the_group, link, *([give_away] if AS_ROOT el
 
 
 @pytest.mark.parametrize("change", REFUSED)
-def test_a_directory_that_others_may_have_filled_is_not_used(planted, change):
-    directory, made = planted
+def test_a_directory_that_others_may_have_filled_is_not_used(kept, change):
+    directory = kept
     change(directory)
     before = sorted(directory.iterdir())
     found, results, hits, said = run(directory.parent)
@@ -89,22 +84,19 @@ def test_a_directory_that_others_may_have_filled_is_not_used(planted, change):
     reason = "it is a symbolic link" if change is link else "somebody else owns it or may write in it"
     advice = "remove it, or set BACKCAST_CACHE_DIR to a directory of your own"
     assert said == f"backcast: the cache {directory} is not used: {reason}; {advice}\n"
-    assert not made.exists()
     assert sorted(directory.iterdir()) == before
 
 
-def test_files_that_others_may_have_written_are_replaced(planted, tmp_path):
-    directory, made = planted
-    first, second = sorted(directory.iterdir())
+def test_files_that_others_may_have_written_are_replaced(kept, tmp_path):
+    first, second = sorted(kept.iterdir())
     first.chmod(0o666)
     if AS_ROOT:
         os.chown(second, SOMEBODY, SOMEBODY)
     else:
         second.rename(tmp_path / "elsewhere")
         second.symlink_to(tmp_path / "elsewhere")
-    assert run(directory.parent)[1:] == ("1 0", 0, "")
-    assert not made.exists()
-    assert run(directory.parent)[1:] == ("1 0", 2, "")
+    assert run(kept.parent)[1:] == ("1 0", 0, "")
+    assert run(kept.parent)[1:] == ("1 0", 2, "")
 
 
 def test_a_shared_directory_above_is_no_trouble(tmp_path):
@@ -130,14 +122,12 @@ def test_what_is_private(tmp_path):
     assert read_own(path) == b"mine"
 
 
-def test_doctor_tells_why_the_cache_is_not_used(planted):
-    directory, made = planted
-    directory.chmod(0o777)
-    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(directory.parent)}
+def test_doctor_tells_why_the_cache_is_not_used(kept):
+    kept.chmod(0o777)
+    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(kept.parent)}
     code = "from backcast.cli.doctor import CHECKS, examine; CHECKS.clear(); examine()"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert f"cache      {directory} (not used: somebody else owns it or may write in it; remove it, or" in done.stdout
-    assert not made.exists()
+    assert f"cache      {kept} (not used: somebody else owns it or may write in it; remove it, or" in done.stdout
 
 
 TWO_PARTS = '''

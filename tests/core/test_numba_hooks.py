@@ -19,12 +19,18 @@ runs = bc.run(bc.worlds.chain((4, 2), seed=0), bc.agent("td"), 20, 1)
 print(runs.values[0, :4].tolist())
 """
 INSIDES = """
-import sys
+import contextlib, importlib, sys
 import numba.core.ccallback, numba.core.codegen, numba.core.options
-from numba.core import serialize
 from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+
+@contextlib.contextmanager
+def hidden(module, name):
+    module = importlib.import_module(module)
+    kept = getattr(module, name)
+    delattr(module, name)
+    yield
+    setattr(module, name, kept)
 
 def keep_elsewhere(function):
     names = tuple("_kept" if name == "_cache" else name for name in function.__code__.co_names)
@@ -34,9 +40,8 @@ CHANGES = {  # in Numba, before Backcast is imported; and of what it is then sai
     "del numba.core.caching.NullCache": "NullCache",
     "sys.modules['numba.core.caching'] = None": "numba.core.caching",
     "NullCache.load_overload = lambda self, sig, target_context, how=None: None": "NullCache.load_overload takes",
-    "del CompileResult._rebuild": "_rebuild",
-    "CompileResult._reduce = lambda self, how: ()": "'how'",
-    "dumps = serialize.dumps; del serialize.dumps; import backcast; serialize.dumps = dumps": "dumps",
+    "with hidden('numba.core.compiler', 'compile_result'): import backcast.core.compiling": "compile_result",
+    "numba.core.codegen.CPUCodeLibrary._get_compiled_object = lambda self, how: None": "'how'",
     "del numba.core.codegen.CPUCodegen.magic_tuple": "magic_tuple",
     "keep_elsewhere(Dispatcher.__init__); keep_elsewhere(Dispatcher.compile)": "_cache",
 }
@@ -64,7 +69,8 @@ def test_kernels_compile_without_the_cache_where_numba_has_changed(change, tmp_p
 
 def test_loading_that_takes_other_arguments_gives_the_cache_up(tmp_path):
     assert run(KERNEL, tmp_path) == (["1 0", ""], [])
-    (results, trouble), said = run(INSIDES + "CompileResult._rebuild = lambda how: None" + KERNEL, tmp_path)
+    change = "numba.core.codegen.CPUCodeLibrary._set_compiled_object = lambda self: None"
+    (results, trouble), said = run(INSIDES + change + KERNEL, tmp_path)
     assert results == "1 0"
     assert "positional argument" in trouble
     assert len(said) == 1
@@ -72,7 +78,18 @@ def test_loading_that_takes_other_arguments_gives_the_cache_up(tmp_path):
 
 def test_an_agent_runs_where_numba_has_changed(tmp_path):
     """Neither the cache nor the option that kernels count no references; the numbers are those of plain Python."""
-    change = "del CompileResult._rebuild; del numba.core.options.DefaultOptions._nrt"
+    change = "del numba.core.codegen.CPUCodegen.magic_tuple; del numba.core.options.DefaultOptions._nrt"
     compiled, said = run(INSIDES + change + AGENT, tmp_path)
     assert len(said) == 1
+    assert (compiled, []) == run(AGENT, tmp_path, interpreted=True)
+
+
+@pytest.mark.parametrize(
+    "missing", ["'numba.core.typed_passes', 'NativeLowering'", "'numba.core.compiler_machinery', 'register_pass'"]
+)
+def test_an_agent_runs_where_kernels_cannot_be_lowered_apart(missing, tmp_path):
+    """Each is then compiled as Numba compiles any function: the numbers are the same."""
+    change = f"with hidden({missing}): from backcast.core.compiling import _WHOLE\nprint(_WHOLE)\n"
+    (without, *compiled), said = run(INSIDES + change + AGENT, tmp_path)
+    assert (without, said) == ("{}", [])
     assert (compiled, []) == run(AGENT, tmp_path, interpreted=True)

@@ -5,6 +5,7 @@ whose methods are kernels: `model.learn(…)` reads the same from Python and fro
 the part decides while compiling which code is meant.
 """
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -14,14 +15,21 @@ import numpy as np
 from numba.core import config
 from numba.extending import overload_method
 
-from backcast.core.kernel_directory import cache_directory, cache_trouble, give_up, of_backcast
+from backcast.core.kernel_directory import cache_directory, cache_trouble, give_up
+
+try:
+    from backcast.core.lowering import Inlined, Whole
+
+    _INLINED, _WHOLE = {"pipeline_class": Inlined}, {"pipeline_class": Whole}
+except (ImportError, AttributeError):  # compiling takes longer, and gives the same
+    _INLINED = _WHOLE = {}
 
 try:
     from backcast.core.kernel_cache import keep_on_disk
 except (ImportError, AttributeError) as error:
     give_up(error)
 
-    def keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
+    def keep_on_disk(compiled: Any, methods: Callable[[type], dict[str, Callable[..., Any]]]) -> None:
         """Nothing is kept where Numba lacks what that needs."""
 
 
@@ -55,7 +63,7 @@ INTERPRETED = bool(config.DISABLE_JIT)  # NUMBA_DISABLE_JIT=1: kernels are plain
 
 
 def kernel(function: F, wraps_around: bool = False, **options: Any) -> F:
-    """Compile with Numba when first called; what belongs to Backcast is loaded if an earlier process compiled it.
+    """Compile with Numba when first called; it is loaded if an earlier process compiled it.
 
     Args:
         function: on arrays, numbers and parts.
@@ -64,11 +72,18 @@ def kernel(function: F, wraps_around: bool = False, **options: Any) -> F:
     """
     if INTERPRETED:
         return np.errstate(over="ignore")(function) if wraps_around else function
-    compiled: Any = numba.njit(**OPTIONS, **options)(function)
-    if of_backcast(function):
-        keep_on_disk(compiled, function)
+    compiled: Any = numba.njit(**OPTIONS, **options, **_WHOLE)(function)
+    _inline_where_called(compiled, lambda: numba.njit(**OPTIONS, **options, **_INLINED)(function))
+    keep_on_disk(compiled, compiled_methods)
     result: F = compiled
     return result
+
+
+def _inline_where_called(compiled: Any, make: Callable[[], Any]) -> None:
+    """Let kernels that call a kernel take another version of it, which is made when there is such a caller."""
+    inlined = functools.cache(make)
+    compiled.get_call_template = lambda args, kws: inlined().get_call_template(args, kws)
+    compiled.get_overload = lambda sig: inlined().get_overload(sig)
 
 
 def intrinsic(interpreted: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
@@ -92,6 +107,26 @@ _defaults: dict[str, Callable[..., Any]] = {}
 _fields: dict[str, str] = {}
 
 
+class _Method:
+    """A method of a part; a kernel when Python first asks for it, which for most methods is never."""
+
+    def __init__(self, owner: type, name: str, function: Callable[..., Any]) -> None:
+        self.owner, self.name, self.function = owner, name, function
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        compiled: Any = kernel(self.function)
+        setattr(self.owner, self.name, compiled)
+        return compiled.__get__(instance, owner)
+
+
+def compiled_methods(cls: type) -> dict[str, Callable[..., Any]]:
+    """The methods of a part that kernels may call, by their names; of other classes none."""
+    if cls not in _parts:
+        return {}
+    chosen = {name: bodies.get(cls) or _defaults.get(name) for name, bodies in _methods.items()}
+    return {name: method for name, method in chosen.items() if method is not None}
+
+
 def part(cls: C) -> C:
     """Class decorator: the public methods of this NamedTuple become kernels, callable from Python and kernels.
 
@@ -109,7 +144,7 @@ def part(cls: C) -> C:
             if name not in _methods:
                 _announce(name, method)
             _methods[name][cls] = method
-            setattr(cls, name, kernel(method))
+            setattr(cls, name, _Method(cls, name, method))
     _parts.append(cls)
     for name, default in _defaults.items():
         _complete(cls, name, default)
@@ -148,8 +183,8 @@ def _is_compiled(method: Callable[..., Any]) -> bool:
 
 def _complete(cls: type, name: str, default: Callable[..., Any]) -> None:
     """Give a part the default of a method that it does not have, for callers in Python."""
-    if not hasattr(cls, name):
-        setattr(cls, name, kernel(default) if _is_compiled(default) else default)
+    if inspect.getattr_static(cls, name, None) is None:
+        setattr(cls, name, _Method(cls, name, default) if _is_compiled(default) else default)
 
 
 def _announce(name: str, example: Callable[..., Any]) -> None:
@@ -161,4 +196,4 @@ def _announce(name: str, example: Callable[..., Any]) -> None:
 
     resolve.__signature__ = inspect.signature(example)  # type: ignore[attr-defined]
     for base in (types.NamedTuple, types.NamedUniTuple):
-        overload_method(base, name, strict=False, jit_options=OPTIONS)(resolve)
+        overload_method(base, name, strict=False, jit_options={**OPTIONS, **_INLINED})(resolve)

@@ -1,46 +1,51 @@
 """Compiled kernels are kept on disk for the next process, by way of Numba's insides.
 
-Numba's own cache notices edits only in the decorated function's own file, and two processes that compile
-different signatures at once can overwrite each other's entries. Here a file holds one compiled signature, its
-directory is named after the sources (`kernel_directory`), and trouble with the disk means "compile it again", never
-an exception.
+A file holds the machine code of one kernel for one signature. Its name has the hash of all that the code was made of
+(`fingerprints`), so that an edit never runs stale code and makes no other kernels compile again; parts that are not
+Backcast's own are kept likewise. The file is a line of JSON and an object file, no pickle. Trouble with the disk means
+"compile it again", never an exception.
 
 Numba promises none of what this module takes from it. What is missing makes the import fail with an ImportError or an
 AttributeError, what fails later gives the cache up: either way kernels are compiled without it.
 """
 
 import contextlib
+import functools
 import hashlib
 import inspect
-import pickle
+import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 from numba.core import config
 from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
+from numba.core.compiler import compile_result
+from numba.core.environment import Environment
+from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.typing import signature
 
+from backcast.core import waiting
 from backcast.core.files import atomic_path, read_own
-from backcast.core.kernel_directory import (
-    WITH_KERNELS,
-    cache_directory,
-    give_up,
-    is_used,
-    of_backcast,
-    prepare_directory,
-)
+from backcast.core.fingerprints import IndescribableError, Methods, fingerprint
+from backcast.core.kernel_directory import cache_directory, give_up, is_used, prepare_directory
 
 types: Any = numba.types
-_rebuild, _reduce = CompileResult._rebuild, CompileResult._reduce
+_VERSIONS = sys.implementation.cache_tag, numba.__version__, llvmlite.__version__
 
 
-def keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
-    """Let a dispatcher look for compiled code on the disk, and leave there what it compiles."""
+def keep_on_disk(compiled: Any, methods: Methods) -> None:
+    """Let a dispatcher look for compiled code on the disk, and leave there what it compiles.
+
+    Args:
+        compiled: the dispatcher.
+        methods: the compiled methods of a part by their names.
+    """
     if hasattr(compiled, "_cache"):
-        compiled._cache = _KernelCache(function)
+        compiled._cache = _KernelCache(compiled.py_func, methods)
     else:
         give_up(AttributeError("dispatchers have no _cache"))
 
@@ -48,49 +53,109 @@ def keep_on_disk(compiled: Any, function: Callable[..., Any]) -> None:
 class _KernelCache(NullCache):
     """One file per function, signature and processor; a NullCache whenever the disk fails."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        if function.__closure__:
-            raise TypeError(f"{function.__qualname__} is a closure; a kernel takes what it needs as arguments")
-        if function.__module__.split(".")[1] not in WITH_KERNELS:
-            raise TypeError(f"{function.__module__} may have no kernels: the cache does not notice when it is edited")
-        self._name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}"
+    def __init__(self, function: Callable[..., Any], methods: Methods) -> None:
+        self._function, self._methods, self._functions = function, methods, 1
 
     @property
     def cache_path(self) -> str:
         return str(cache_directory())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        if not _known_by_our_sources(sig) or not is_used():
-            return None
+        found = None
         with _or_compile():
-            target_context.refresh()  # without it, loaded code lacks the functions it calls
-            stored, payload = _read(self._file(sig, target_context.codegen()))
-            if stored == sig:
-                return _rebuild(target_context, *payload)
-        return None
+            path = self._file(sig, target_context.codegen())
+            if path is not None and path.exists():
+                target_context.refresh()  # without it, loaded code lacks the functions it calls
+                found = _loaded(path, self._function, _arguments(sig), target_context)
+        if found is None:
+            waiting.begin(self._function.__qualname__, self._functions)
+        return found
 
     def save_overload(self, sig: Any, cres: Any) -> None:
-        if not _known_by_our_sources(sig) or not is_used():
-            return
         with _or_compile():
-            if cres.library.has_dynamic_globals:
-                return
-            content = dumps((sig, _reduce(cres)))
-            prepare_directory()
-            with atomic_path(self._file(sig, cres.codegen)) as part:
-                part.chmod(0o600)
-                part.write_bytes(content)
+            path = self._file(sig, cres.codegen)
+            if path is not None and not cres.library.has_dynamic_globals and not cres.environment.consts:
+                prepare_directory()
+                _save(path, cres)
 
-    def _file(self, sig: Any, codegen: Any) -> Path:
-        parts = [f"{cls.__module__}.{cls.__qualname__}" for cls in _classes(_arguments(sig))]
-        key = (self._name, str(sig), parts, codegen.magic_tuple(), config.OPT, config.BOUNDSCHECK)
-        return cache_directory() / f"{self._name}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+    def _file(self, sig: Any, codegen: Any) -> Path | None:
+        """Where the code for a signature is kept; None if it is not."""
+        arguments = _arguments(sig)
+        if not is_used() or any(map(_has_function, arguments)):
+            return None
+        classes = list(dict.fromkeys(_classes(arguments)))
+        try:
+            code, self._functions = fingerprint(self._function, classes, self._methods)
+        except IndescribableError:
+            return None
+        parts = [f"{cls.__module__}.{cls.__qualname__}" for cls in classes]
+        versions = _VERSIONS, _compiler(), codegen.magic_tuple(), config.OPT, config.BOUNDSCHECK
+        key = hashlib.sha256(repr((code, str(sig), parts, versions)).encode()).hexdigest()
+        return cache_directory() / f"{self._function.__module__}.{self._function.__qualname__}-{key[:32]}.nbc"
 
 
 for _name in ("load_overload", "save_overload"):
     _asked = inspect.signature(getattr(NullCache, _name))
     if _asked.parameters.keys() != inspect.signature(getattr(_KernelCache, _name)).parameters.keys():
         raise AttributeError(f"NullCache.{_name} takes {_asked}")
+
+
+def _save(path: Path, cres: Any) -> None:
+    code = cres.library._get_compiled_object()
+    header = {
+        "library": cres.library.name,
+        "function": cres.fndesc.mangled_name,
+        "environment": cres.fndesc.env_name,
+        "sha256": hashlib.sha256(code).hexdigest(),
+    }
+    with atomic_path(path) as part:
+        part.chmod(0o600)
+        part.write_bytes(json.dumps(header).encode() + b"\n" + code)
+
+
+def _loaded(path: Path, function: Callable[..., Any], arguments: tuple[Any, ...], target_context: Any) -> Any:
+    """The compiled kernel in a file; None if the file is not as it was written."""
+    line, _, code = read_own(path).partition(b"\n")
+    header = json.loads(line)
+    if hashlib.sha256(code).hexdigest() != header["sha256"]:
+        return None
+    library = target_context.codegen().create_library(header["library"])
+    library.enable_object_caching()
+    library._set_compiled_object(code)
+    library._finalize_final_module()
+    described = _descriptor(function, arguments, header)
+    library.codegen._engine._defined_symbols.add(described.llvm_cpython_wrapper_name)
+    environment = Environment.from_fndesc(described)
+    return compile_result(
+        target_context=target_context,
+        typing_context=target_context.typing_context,
+        library=library,
+        environment=environment,
+        entry_point=target_context.get_executable(library, described, environment),
+        fndesc=described,
+        signature=signature(types.undefined, *arguments),  # nobody asks what it returns: kernels call another version
+        objectmode=False,
+    )
+
+
+def _descriptor(function: Callable[..., Any], arguments: tuple[Any, ...], header: dict[str, str]) -> Any:
+    """The function as Numba knows it, with the names that it has in the object file."""
+    described = PythonFunctionDescriptor(
+        native=True,
+        modname=function.__module__,
+        qualname=function.__qualname__,
+        unique_name=function.__qualname__,
+        doc="",
+        typemap=None,
+        restype=types.undefined,
+        calltypes=None,
+        args=(),
+        kws=(),
+        argtypes=arguments,
+        env_name=header["environment"],
+    )
+    described.mangled_name = header["function"]
+    return described
 
 
 @contextlib.contextmanager
@@ -104,22 +169,17 @@ def _or_compile() -> Iterator[None]:
         pass
 
 
-def _read(path: Path) -> tuple[Any, Any]:
-    """The signature and the code in a file; nothing if they cannot be read."""
-    try:
-        stored, payload = pickle.loads(read_own(path))
-    except Exception:
-        return None, None
-    return stored, payload
-
-
-def _known_by_our_sources(sig: Any) -> bool:
-    """A part from a user's own module brings code that the directory's name does not know: never cached."""
-    return all(map(of_backcast, _classes(_arguments(sig)))) and not any(map(_has_function, _arguments(sig)))
+@functools.cache
+def _compiler() -> str:
+    """How kernels are compiled, as a hash of the sources that say it."""
+    here = Path(__file__).parent
+    return hashlib.sha256(
+        b"\0".join((here / name).read_bytes() for name in ("compiling.py", "lowering.py"))
+    ).hexdigest()
 
 
 def _arguments(sig: Any) -> tuple[Any, ...]:
-    return getattr(sig, "args", sig)
+    return tuple(getattr(sig, "args", sig))
 
 
 def _classes(numba_types: Iterable[Any]) -> Iterator[type]:

@@ -1,16 +1,15 @@
 """The directory that keeps compiled code for the next process: where it is, and whether it may be used.
 
-It is named after the sources of the packages that may hold kernels, so that an edit never runs stale code. The files
-are machine code for this user alone, like any compiler's cache: they are read only if nobody else can have written
-them, from a directory in which nobody else may write.
+The files are machine code for this user alone, like any compiler's cache: they are read only if nobody else can have
+written them, from a directory in which nobody else may write.
 """
 
 import functools
-import hashlib
 import os
 import shutil
 import stat
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import llvmlite
@@ -19,30 +18,16 @@ import numba
 from backcast.core.files import is_private, remove_remains
 
 _PACKAGE = Path(__file__).parents[1]
-_KEPT_VERSIONS = 6
-WITH_KERNELS = (
-    "core",
-    "drivers",
-    "exact",
-    "learners",
-    "models",
-    "planners",
-    "values",
-    "worlds",
-)  # editing others invalidates nothing
+_KEPT_VERSIONS = 3  # of Python and Numba
+_KEPT_KERNELS = 2_000  # about 100 MB; those that were not used for longest are removed
 _changes: list[str] = []  # found in Numba since this process began
 
 
 @functools.cache
 def cache_directory() -> Path:
-    """BACKCAST_CACHE_DIR or the user's cache directory; below it a directory named by the sources' hash."""
+    """BACKCAST_CACHE_DIR or the user's cache directory; below it a directory for this Python and this Numba."""
     base = Path(os.environ.get("BACKCAST_CACHE_DIR") or _users_caches() / _PACKAGE.name)
-    digest = hashlib.sha256(f"{sys.implementation.cache_tag} {numba.__version__} {llvmlite.__version__}".encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        name = path.relative_to(_PACKAGE)
-        if name.parts[0] in WITH_KERNELS:
-            digest.update(name.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return base / f"kernels-{digest.hexdigest()[:16]}"
+    return base / f"kernels-{sys.implementation.cache_tag}-numba-{numba.__version__}-llvmlite-{llvmlite.__version__}"
 
 
 def _users_caches() -> Path:
@@ -103,13 +88,14 @@ def prepare_directory() -> None:
     current = cache_directory()
     if current.exists():
         remove_remains(current)
+        for old in _latest_first(current.glob("*.nbc"))[_KEPT_KERNELS:]:
+            old.unlink(missing_ok=True)
         return
     current.mkdir(parents=True, exist_ok=True, mode=0o700)
     mine = [path for path in current.parent.glob("kernels-*") if is_private(path.lstat())]
-    for old in sorted(mine, key=lambda path: path.lstat().st_mtime)[:-_KEPT_VERSIONS]:
-        shutil.rmtree(old, ignore_errors=True)
+    for version in _latest_first(mine)[_KEPT_VERSIONS:]:
+        shutil.rmtree(version, ignore_errors=True)
 
 
-def of_backcast(thing: object) -> bool:
-    """Whether a function or a class is one of this package."""
-    return (thing.__module__ or "").partition(".")[0] == _PACKAGE.name
+def _latest_first(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: path.lstat().st_mtime, reverse=True)

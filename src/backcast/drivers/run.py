@@ -19,6 +19,7 @@ from backcast.core.errors import InputError
 from backcast.core.graph import reachable
 from backcast.core.limits import refuse_many
 from backcast.core.randomness import streams
+from backcast.core.waiting import compiling_for
 from backcast.drivers.loop import Record, run_episodes
 from backcast.drivers.results import Runs, collect
 from backcast.mdp import FiniteMDP
@@ -87,7 +88,7 @@ def run_in_threads(
     budget = FOREVER if updates is None else as_whole("updates", updates, 1)
     stop = np.zeros(1, dtype=np.uint8)
     if threads:
-        one_run(world, agent, seeds[0], schedule[:0], limit, stop)  # compile before there are threads
+        prepare(world, agent, seeds[0], limit)  # compile before there are threads
     results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop, budget), seeds, threads, stop)
     return collect(world.name, agent, seeds, results)
 
@@ -144,6 +145,12 @@ def _quick_switching() -> Iterator[None]:
             _quick_runs -= 1
             if _quick_runs == 0:
                 sys.setswitchinterval(_usual_interval)
+
+
+def prepare(world: World, agent: Agent, seed: int, limit: int) -> None:
+    """Have compiled, or loaded, what runs of an agent in a world need, by a run of no episodes."""
+    with compiling_for(f"{agent.name} in {world.name}"):
+        one_run(world, agent, seed, np.empty((0, 4)), limit)
 
 
 def one_run(

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from backcast.drivers.results import Runs
-from backcast.drivers.run import one_run, run_in_threads
+from backcast.drivers.run import prepare, run_in_threads
 from backcast.studies.cells import Cell, digest
 from backcast.studies.plugins import import_plugins, refuse_unknown_kind
 from backcast.studies.spec import Study
@@ -80,7 +80,7 @@ def compile_for(unit: Unit) -> None:
     """Have compiled what performing a unit needs; what is wrong with the unit shows when it is performed."""
     with contextlib.suppress(Exception):
         import_plugins(unit.cell.plugins)
-        one_run(world_of(unit.cell.world), unit.cell.agent, unit.seeds[0], np.empty((0, 4)), 1)
+        prepare(world_of(unit.cell.world), unit.cell.agent, unit.seeds[0], 1)
 
 
 def perform(unit: Unit, threads: int = 0) -> Outcome:

@@ -2,8 +2,8 @@
 
     python -m backcast.studies.engines.child
 
-First it says that it is ready, then of each unit when it has been compiled and what came of it. It ends when its input
-does, also in the midst of a unit: nobody is left who would want it.
+First it says that it is ready, then of each unit how far it is compiled, when that is done and what came of it. It ends
+when its input does, also in the midst of a unit: nobody is left who would want it.
 """
 
 import os
@@ -13,6 +13,8 @@ import threading
 from queue import SimpleQueue
 from typing import Any, BinaryIO
 
+COMPILED = "compiled"
+
 
 def main() -> None:
     """Perform units until the input ends."""
@@ -20,6 +22,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a unit prints must not be taken for an outcome
     requests: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
+    from backcast.core.waiting import listening
     from backcast.studies.units import compile_for, perform
 
     compiled = set()
@@ -28,9 +31,10 @@ def main() -> None:
         unit = requests.get()
         what = unit.cell.world, unit.cell.agent.kind, unit.cell.agent.settings
         if what not in compiled:
-            compile_for(unit)
+            with listening(lambda compilation: _reply(replies, str(compilation))):
+                compile_for(unit)
             compiled.add(what)
-        _reply(replies, "compiled")
+        _reply(replies, COMPILED)
         _reply(replies, perform(unit))
 
 

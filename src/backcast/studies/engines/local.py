@@ -2,7 +2,9 @@
 
 from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 
+from backcast.core.waiting import listening
 from backcast.drivers.run import usual_threads
 from backcast.studies.batches import Batch, Batches, Performed
 from backcast.studies.engines.supervised import Child, known_elsewhere
@@ -53,7 +55,8 @@ class LocalEngine:
 
     def _here(self, batch: Batch) -> Performed:
         self._doing = {"this process": batch.units[0].label}
-        outcomes = tuple(perform(unit, self._threads) for unit in batch.units)
+        with listening(lambda compilation: self._doing.update({"this process": str(compilation)})):
+            outcomes = tuple(perform(unit, self._threads) for unit in batch.units)
         self._doing = {}
         return Performed(outcomes, "this process", machine())
 
@@ -83,7 +86,8 @@ class LocalEngine:
         outcomes = []
         for unit in batch.units:
             self._doing[name] = unit.label
-            outcomes.append(child.perform(unit, self._time_limit) if known_elsewhere(unit) else perform(unit))
+            told = partial(self._doing.__setitem__, name)
+            outcomes.append(child.perform(unit, self._time_limit, told) if known_elsewhere(unit) else perform(unit))
         self._doing.pop(name, None)
         return Performed(tuple(outcomes), name, machine())
 

@@ -6,14 +6,15 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from backcast.agents.kinds import KINDS
+from backcast.studies.engines.child import COMPILED
 from backcast.studies.units import Failed, Outcome, Unit
 
-COMPILING = 120.0  # seconds that compiling may take besides
+COMPILING = 300.0  # seconds that compiling may take besides
 ATTEMPTS = 2  # at a unit whose process dies: the first time somebody else may be to blame
 
 
@@ -25,8 +26,16 @@ class Child:
         self._starting = threading.Lock()
         self._ended = False
 
-    def perform(self, unit: Unit, time_limit: float | None = None) -> Outcome:
-        """Have it perform a unit; it is killed if that takes more seconds than the limit."""
+    def perform(
+        self, unit: Unit, time_limit: float | None = None, tell: Callable[[str], None] = lambda words: None
+    ) -> Outcome:
+        """Have it perform a unit; it is killed if that takes more seconds than the limit.
+
+        Args:
+            unit: some seeds of an agent in a world.
+            time_limit: in seconds, without what compiling takes.
+            tell: is told how far the unit is compiled.
+        """
         code = 0
         for _ in range(ATTEMPTS):
             process = self._running()
@@ -34,7 +43,7 @@ class Child:
                 return Failed(unit, "Stopped: nobody waits for it any more")
             deadline = _Deadline(process, time_limit)
             try:
-                return _ask(process, unit, deadline)
+                return _ask(process, unit, deadline, tell)
             except (EOFError, OSError, pickle.UnpicklingError):  # it is gone
                 code = process.wait()
             if deadline.passed:
@@ -110,11 +119,13 @@ def _start() -> Any:
     return process
 
 
-def _ask(process: Any, unit: Unit, deadline: _Deadline) -> Outcome:
+def _ask(process: Any, unit: Unit, deadline: _Deadline, tell: Callable[[str], None]) -> Outcome:
     with deadline.watching(COMPILING):
         pickle.dump(unit, process.stdin)
         process.stdin.flush()
-        pickle.load(process.stdout)  # it is compiled
+        while (words := pickle.load(process.stdout)) != COMPILED:
+            tell(words)
+        tell(unit.label)
     with deadline.watching():
         outcome: Outcome = pickle.load(process.stdout)
     return outcome

@@ -1,0 +1,167 @@
+"""What a compiled kernel is made of, as a hash: the code of all functions that it may reach, and the constants in them.
+
+Two processes with the same fingerprint compile the same machine code; whoever edits a function changes the fingerprint
+of the kernels that reach it, and of no others. Docstrings, comments and the places of functions in their files make no
+difference. What cannot be described has no fingerprint.
+"""
+
+import hashlib
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Function = Callable[..., Any]
+Methods = Callable[[type], dict[str, Function]]
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, np.dtype)
+_HAS_DOCSTRING = getattr(inspect, "CO_HAS_DOCSTRING", 0)
+# whose names are enough, for their versions are known
+_LIBRARIES = (
+    "numpy",
+    "math",
+    "cmath",
+    "operator",
+    "builtins",
+    "numba",
+    "llvmlite",
+    "typing",
+)  # known by their versions
+
+
+class IndescribableError(Exception):
+    """Something of which nobody can tell whether it will be the same in the next process."""
+
+
+def fingerprint(function: Function, classes: Iterable[type], methods: Methods) -> tuple[str, int]:
+    """The hash of all that a kernel may reach, and how many functions that are.
+
+    Args:
+        function: the kernel.
+        classes: of the parts among its arguments, and within them.
+        methods: the compiled methods of a class by their names, defaults included.
+
+    Raises:
+        IndescribableError: if it reaches something that cannot be described.
+    """
+    found = _Reach(methods)
+    for cls in classes:
+        found.add_class(cls)
+    found.add(function)
+    return found.digest(), len(found.functions)
+
+
+class _Reach:
+    """All functions that a kernel may reach: those that it names, and methods of that name of all parts in reach."""
+
+    def __init__(self, methods: Methods) -> None:
+        self.functions: dict[Function, str] = {}
+        self._methods_of = methods
+        self._named: set[str] = set()
+        self._classes: dict[type, dict[str, Function]] = {}
+
+    def digest(self) -> str:
+        """The hash of all descriptions, in an order that is the same in every process."""
+        classes = [f"{_name(cls)}({', '.join(getattr(cls, '_fields', ()))})" for cls in self._classes]
+        described = sorted([*self.functions.values(), *classes])
+        return hashlib.sha256("\n".join(described).encode()).hexdigest()
+
+    def add(self, function: Function, options: Any = None) -> None:
+        """A function, and all that it reaches."""
+        if function in self.functions:
+            return
+        self.functions[function] = ""
+        code, around = function.__code__, _surroundings(function)
+        names = sorted({name for each in _codes(code) for name in (*each.co_names, *each.co_freevars)})
+        constants = [f"{name}={self._describe(around[name])}" for name in names if name in around]
+        described = [_name(function), repr(function.__defaults__), repr(options), *map(_text, _codes(code)), *constants]
+        self.functions[function] = " ".join(described)
+        for name in set(names) - self._named:
+            self._named.add(name)
+            for methods in list(self._classes.values()):
+                self._add_method(methods, name)
+
+    def add_class(self, cls: type) -> None:
+        """A class, and its methods as far as they are called."""
+        if cls not in self._classes:
+            self._classes[cls] = self._methods_of(cls)
+            for name in list(self._named):
+                self._add_method(self._classes[cls], name)
+
+    def _add_method(self, methods: dict[str, Function], name: str) -> None:
+        if name in methods:
+            self.add(methods[name])
+
+    def _describe(self, value: Any) -> str:
+        """What a function sees under a name."""
+        if isinstance(value, _PLAIN):
+            return f"{type(value).__name__} {value!r}"
+        if isinstance(value, tuple) and type(value) is tuple:
+            return f"({', '.join(map(self._describe, value))})"
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            return f"array {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+        if isinstance(value, types.ModuleType):
+            return value.__name__ if _is_library(value.__name__) else f"{value.__name__} {_content(value)}"
+        return self._describe_callable(value)
+
+    def _describe_callable(self, value: Any) -> str:
+        inner = getattr(value, "py_func", None) or getattr(value, "_defn", None)  # of a kernel; of an intrinsic
+        if inner is not None or isinstance(value, types.FunctionType):
+            self.add(inner or value, _options(value))
+        elif isinstance(value, type) and hasattr(value, "_fields"):
+            self.add_class(value)
+        elif not _is_library(getattr(value, "__module__", None) or "") and not _is_error(value):
+            raise IndescribableError(f"{value!r}")
+        return _name(value)
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function and of those within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _text(code: types.CodeType) -> str:
+    """What a piece of code does, wherever it stands and whatever its docstring says."""
+    first = 1 if _HAS_DOCSTRING & code.co_flags or sys.version_info < (3, 13) else 0  # before, it may have been None
+    constants = [each for each in code.co_consts[first:] if not isinstance(each, types.CodeType)]
+    described = [sorted(map(repr, each)) if isinstance(each, frozenset) else each for each in constants]
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & ~_HAS_DOCSTRING
+    return f"{code.co_code.hex()} {described!r} {names!r} {counts!r} {getattr(code, 'co_exceptiontable', b'').hex()}"
+
+
+def _surroundings(function: Function) -> dict[str, Any]:
+    """What names mean in a function: its closure, then its globals."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {**function.__globals__, **{name: cell.cell_contents for name, cell in cells}}
+
+
+def _options(dispatcher: Any) -> list[str]:
+    return sorted(f"{name}={value!r}" for name, value in getattr(dispatcher, "targetoptions", {}).items())
+
+
+def _content(module: types.ModuleType) -> str:
+    """The hash of a module's source: a function may use anything of it."""
+    path = Path(getattr(module, "__file__", None) or "")
+    if not path.is_file():
+        raise IndescribableError(f"the module {module.__name__}")
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
+
+
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in _LIBRARIES
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"

@@ -1,0 +1,77 @@
+"""Whoever waits for the compiler is told what it compiles, and how far it is.
+
+After a second, and then every second, a line goes to the logger `backcast.compiling`, and to whoever listens.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+PATIENCE = 1.0  # seconds before the first word, and between words
+_logger = logging.getLogger("backcast.compiling")
+_here = threading.local()
+_listeners: list[Callable[["Compilation"], None]] = []
+
+
+class Compilation(NamedTuple):
+    """A kernel that is being compiled.
+
+    Attributes:
+        what: what it is compiled for, such as an agent in a world; the kernel's name where nobody has said it.
+        done: how many functions have been compiled.
+        of: about how many there are.
+        seconds: since it began.
+    """
+
+    what: str
+    done: int
+    of: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"compiling {self.what}: {min(self.done, self.of)} of {self.of} functions"
+
+
+@contextlib.contextmanager
+def compiling_for(what: str) -> Iterator[None]:
+    """Within, what this thread compiles is called so."""
+    before = getattr(_here, "what", None)
+    _here.what = what
+    try:
+        yield
+    finally:
+        _here.what = before
+
+
+@contextlib.contextmanager
+def listening(listener: Callable[[Compilation], None]) -> Iterator[None]:
+    """Within, this function is told of compilations, in whatever thread they are."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def begin(kernel: str, functions: int) -> None:
+    """A kernel of about so many functions is going to be compiled in this thread."""
+    _here.kernel, _here.of, _here.done = kernel, functions, 0
+    _here.since = _here.told = time.monotonic()
+
+
+def count() -> None:
+    """One of its functions has been compiled."""
+    if not hasattr(_here, "since"):
+        return
+    _here.done += 1
+    now = time.monotonic()
+    if now - _here.told < PATIENCE:
+        return
+    _here.told = now
+    compilation = Compilation(getattr(_here, "what", None) or _here.kernel, _here.done, _here.of, now - _here.since)
+    _logger.info("%s", compilation)
+    for listener in list(_listeners):
+        listener(compilation)
