@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cluster import until
+from patience import until
 
 psutil = pytest.importorskip("psutil")
 
