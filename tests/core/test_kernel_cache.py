@@ -195,7 +195,7 @@ def test_kernels_are_found_by_the_next_process(tmp_path):
     code = textwrap.dedent("""
         import backcast as bc
         from backcast.drivers.loop import run_episodes
-        bc.run(bc.worlds.maze(), bc.agent("backward"), 2, 1)
+        bc.run(bc.worlds.chain((3, 2)), bc.agent("td"), 2, 1)
         print(sum(run_episodes.stats.cache_hits.values()), sum(run_episodes.stats.cache_misses.values()))
     """)
     environment = {**os.environ, "BACKCAST_CACHE_DIR": str(tmp_path)}
@@ -210,6 +210,6 @@ def test_a_cache_that_cannot_be_written_is_no_trouble(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a directory")
     environment = {**os.environ, "BACKCAST_CACHE_DIR": str(blocked)}
-    code = "import backcast as bc; print(bc.run(bc.worlds.maze(), bc.agent('q'), 2, 1).steps.shape)"
+    code = "import backcast as bc; print(bc.run(bc.worlds.chain((3, 2)), bc.agent('td'), 2, 1).steps.shape)"
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert result.stdout == "(1, 2)\n"

@@ -84,7 +84,7 @@ def test_prediction_is_that_of_the_twin(agent):
 @pytest.mark.parametrize("agent", CONTROL, ids=lambda agent: agent.name)
 def test_control_is_that_of_the_twin(agent):
     for seed, world in enumerate((bc.worlds.maze(), bc.worlds.maze(slip=0.3, reward_probability=0.5))):
-        parts, twin = feed(world, agent, 2000, seed)
+        parts, twin = feed(world, agent, 5000, seed)
         assert twin.q.any()
         assert_equal(parts, twin)
 

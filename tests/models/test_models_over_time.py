@@ -49,7 +49,7 @@ frames = st.sampled_from(["previous", "current"])
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(seed=seeds, control=st.booleans(), frame=frames, learn=st.booleans())
 def test_models_and_ways_to_plan(model, plan, seed, control, frame, learn):
     agent = bc.agent("backward", frame=frame, learn=learn, **model, **plan)

@@ -10,8 +10,6 @@ from backcast.planners.dyna import draw_pair, enlist, no_pairs
 from backcast.planners.replay import empty_memory, empty_prioritized_memory, write_priority
 from backcast.values.table import zeros
 
-pytestmark = pytest.mark.interpreted
-
 RATES = np.array([0.5, 1.0, 0.5, 0.0])
 
 

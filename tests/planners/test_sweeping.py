@@ -12,7 +12,7 @@ from backcast.agents.kinds import Setup
 from backcast.drivers.run import one_run
 from backcast.drivers.train import Stepwise
 from backcast.testing import AgentConformance
-from random_worlds import random_mdp, random_policy
+from random_worlds import random_mdp, random_world
 from sweeping_by_hand import ALL, make
 
 # In the limit
@@ -37,15 +37,11 @@ def solution(model, n_states, n_actions, discount):
     return (exact.value(mdp)[:, None] if n_actions == 1 else exact.optimal(mdp).q)[:n_states]
 
 
-@settings(max_examples=60)
-@given(
-    st.sampled_from([*ALL, "certainty-equivalence"]), st.booleans(), st.booleans(), st.integers(0, 10_000),
-    st.integers(0, 2),
-)  # fmt: skip
+@pytest.mark.parametrize("name", [*ALL, "certainty-equivalence"])
+@settings(max_examples=12)
+@given(learn=st.booleans(), control=st.booleans(), seed=st.integers(0, 10_000), terminals=st.integers(0, 2))
 def test_enough_backups_solve_the_learned_model(name, learn, control, seed, terminals):
-    rng = np.random.default_rng(seed)
-    mdp = random_mdp(rng, 6, 2, terminals=terminals, density=0.4)
-    world = bc.worlds.from_mdp(mdp, None if control else random_policy(rng, mdp), max_steps=30)
+    world = random_world(seed, control, 6, 2, 30, terminals=terminals)
     plenty = {} if name == "certainty-equivalence" else {"sample": 20_000}
     agent = make(name, learn=learn, epsilon=1.0, schedule="constant", forget=[None, 0.2][seed % 2], **plenty)
     _, parts, *_ = one_run(world, agent, seed, agent.rates(4), 30)

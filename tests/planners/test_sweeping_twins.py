@@ -60,7 +60,7 @@ def test_twins_over_two_thousand_steps(name, learn, world):
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("learn", [True, False], ids=["learn", "pure"])
 @pytest.mark.parametrize("control", [True, False], ids=["control", "prediction"])
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 10_000), terminals=st.integers(0, 2), sample=st.integers(1, 20))
 def test_twins_in_random_worlds_with_cycles(name, learn, control, seed, terminals, sample):
     world = random_world(seed, control, terminals=terminals)

@@ -138,7 +138,7 @@ def test_a_run_that_never_ends_is_ended_by_the_time_limit():
     (unit,) = all_units(ENDLESS, 1)
     child = Child()
     try:
-        failed = child.perform(unit, 3.0)
+        failed = child.perform(unit, 2.0)
         assert isinstance(failed, Failed)
         assert "TimeLimit" in failed.error
         good = next(iter(all_units(corridor(3), 1)))
@@ -153,8 +153,8 @@ def test_compiling_does_not_count(tmp_path, monkeypatch):
     monkeypatch.setenv("BACKCAST_CACHE_DIR", str(tmp_path))
     child = Child()
     try:
-        (unit,) = all_units(corridor(3, agents=[{"kind": "forward"}], seeds=1), 1)
-        assert isinstance(child.perform(unit, 3.0), Finished)
+        (unit,) = all_units(corridor(3, seeds=1), 1)
+        assert isinstance(child.perform(unit, 2.0), Finished)
     finally:
         child.end()
 

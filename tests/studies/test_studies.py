@@ -361,7 +361,7 @@ def test_a_full_disk_ends_with_a_sentence_and_keeps_what_is_finished(tmp_path):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))  # what the disk can still hold
 
-    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     arguments = ("sweep", tmp_path / "tiny.toml", "--seeds", 30, "--out", store.directory, "--quiet")
     result = backcast(*arguments, preexec_fn=small_files, env=environment)
     assert result.returncode == 1, result.stderr
