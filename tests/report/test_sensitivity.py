@@ -237,8 +237,8 @@ def test_saved_bytes_depend_on_the_results_alone(tmp_path):
     assert saved[0] == saved[1]
 
 
-def test_of_a_hundred_thousand_settings_few_are_drawn():
-    n = 50_000
+def test_of_twenty_thousand_settings_few_are_drawn():
+    n = 10_000
     grid = {"alpha": [(i + 1) / n for i in range(n)], "alpha_model": [0.5, 0.1]}
     results = StandIn(agents=[{"kind": "forward"}], grid=grid)
     figure = sensitivity.sensitivity(results)
