@@ -9,6 +9,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PAGE := tests/page
 
 .PHONY: reproduce lab test lint types check quick slow page minimal pythons lock torture figures findings clean
@@ -28,15 +29,18 @@ lint: .venv/developing
 types: .venv/developing
 	$(BIN)/mypy
 
+# First what needs no compiler, then the rest. Each file has one worker, and files come in their order, which begins
+# with agents: workers that would compile the same parts at the same time do it twice.
 check: .venv/developing
-	$(BIN)/pytest -n auto -m 'not slow'
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'interpreted and not slow'
+	$(PYTEST) -m 'not interpreted and not slow'
 
 # For the inner loop: what needs no compiler, in about a minute.
 quick: .venv/developing
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --quiet -m 'not slow' @.ci/interpreted.txt
 
 slow: .venv/developing
-	$(BIN)/pytest -n auto -m slow
+	$(PYTEST) -m slow
 
 # The lab's page: ESLint and the tests of its modules that need no browser; nothing where there is no Node.js.
 page:

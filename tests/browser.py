@@ -13,6 +13,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import sync_playwright
 
+from patience import PATIENCE
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
     "--no-sandbox",
@@ -26,7 +28,6 @@ ARGUMENTS = [
     "--host-resolver-rules=MAP evil.test 127.0.0.1",
 ]
 WIDE = {"width": 1440, "height": 900}
-PATIENCE = 60.0  # seconds after which a test gives up waiting
 
 
 @pytest.fixture(scope="module", name="lab")
@@ -61,6 +62,7 @@ def a_page(browser):
 def tab(browser, **options):
     """A tab with storage of its own; `told` are the errors and warnings of its console, the policy's among them."""
     with browser.new_context(**{"viewport": WIDE} | options) as context:
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         page.told = []
         page.on("console", lambda said: said.type in ("error", "warning") and page.told.append(said.text))
@@ -80,12 +82,12 @@ def lab_process(port=0, log=os.devnull, **environment):
         yield process, re.search(r"http://\S+/", process.stdout.readline())[0]
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=PATIENCE)
 
 
-def until(page, condition, seconds=PATIENCE):
+def until(page, condition):
     """Wait for an expression of the page to become true, and give its value; the policy forbids to wait in the page."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not (value := page.evaluate(condition)):
         assert time.monotonic() < deadline, f"{condition} is still {value!r}; the notice says {notice(page)!r}"
         page.wait_for_timeout(20)

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from backcast.studies import check_study, export
 from backcast.studies.units import all_units
-
-PATIENCE = 40.0  # seconds after which a test gives up waiting
+from patience import PATIENCE, until
 
 
 def corridor(length, **changes):
@@ -38,15 +37,6 @@ def outcome(store, study, tmp_path):
     assert Counter(stored) == Counter((unit.cell.group, seed) for unit in units for seed in unit.seeds)
     export(store.directory, tmp_path / "table.csv")
     return [row[:7] for row in csv.reader((tmp_path / "table.csv").read_text().splitlines())]
-
-
-def until(condition):
-    """Wait until something is true, and give what it is."""
-    deadline = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {condition}"
-        time.sleep(0.02)
-    return found
 
 
 def python_without_backcast(folder):

@@ -1,10 +1,23 @@
-"""The command line in this process, for tests of very many commands."""
+"""The command line: in a process of its own, and in this one for tests of very many commands."""
 
+import subprocess
 import sys
 
 import pytest
 
 from backcast.cli import main
+
+
+def backcast(*arguments, **options):
+    """Run a command to its end: its exit code, what it printed and what it complained of."""
+    command = [sys.executable, "-m", "backcast", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def started(*arguments, **options):
+    """Start a command: its process."""
+    command = [sys.executable, "-m", "backcast", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 @pytest.fixture(name="cli")

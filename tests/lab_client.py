@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 
 import backcast as bc
 from backcast.lab.guard import HEADERS
+from patience import PATIENCE
 
 SMALL = "S.X./..X./...G"
 
@@ -29,7 +30,7 @@ def raw(lab, host=None, origin=None):
 
 def reply(opened):
     """The next message that is more than a sign of life."""
-    while (told := json.loads(opened.recv(60)))["is"] == "busy":
+    while (told := json.loads(opened.recv(PATIENCE)))["is"] == "busy":
         pass
     return told
 
@@ -56,7 +57,7 @@ def play_to_the_end(opened, config):
     opened.send(json.dumps({"do": "play", "speed": 1000}))
     header, shown = {"finished": False}, b""
     while not header["finished"]:
-        message = opened.recv(60)
+        message = opened.recv(PATIENCE)
         if isinstance(message, bytes):
             header, shown = read_frame(message)
             opened.send(json.dumps({"do": "drawn", "frame": header["frame"]}))
@@ -72,14 +73,15 @@ def final_values(kind, seed, text=SMALL, episodes=20):
 def ask_raw(lab, *pieces):
     """Send bytes as they are; what comes back until the connection ends, or is silent after an answer."""
     place = urlsplit(lab)
-    came = b""
-    with contextlib.suppress(ConnectionError), socket.create_connection((place.hostname, place.port), 10) as plain:
+    came, here = b"", (place.hostname, place.port)
+    with contextlib.suppress(ConnectionError), socket.create_connection(here, PATIENCE) as plain:
         for piece in pieces:
             plain.sendall(piece)
         with contextlib.suppress(TimeoutError):
             while more := plain.recv(65_536):
                 came += more
-                plain.settimeout(0.3)
+                if b"\r\n\r\n" in came:
+                    plain.settimeout(0.3)
     return came
 
 

@@ -170,3 +170,11 @@ def _next_cell(cells, s, a):
     row, column = s // width + down, s % width + right
     inside = 0 <= row < height and 0 <= column < width
     return row * width + column if inside and cells[row, column] != "X" else s
+
+
+TWINS = {
+    "dyna": PlainDyna,
+    "dyna-plus": PlainDynaPlus,
+    "replay": PlainReplay,
+    "prioritized-replay": PlainPrioritizedReplay,
+}

@@ -34,6 +34,18 @@ def random_policy(rng, mdp):
     return pi / pi.sum(axis=1, keepdims=True)
 
 
+def random_world(seed, control, n_states=6, n_actions=3, max_steps=50, **how):
+    """A random MDP to act in, or one whose random policy is to be evaluated."""
+    rng = np.random.default_rng(seed)
+    mdp = random_mdp(rng, n_states, n_actions, **{"density": 0.4} | how)
+    return bc.worlds.from_mdp(mdp, None if control else random_policy(rng, mdp), max_steps=max_steps)
+
+
+def cyclic_world(seed):
+    """A prediction world of 60 states with cycles and two terminal states."""
+    return random_world(seed, False, 60, 2, 1000, terminals=2, density=0.05)
+
+
 def leveled(rng, levels=(3, 2), discount=0.9):
     """A leveled chain: periodic once it restarts."""
     n = sum(levels)

@@ -18,9 +18,9 @@ import pytest
 
 from backcast.studies.store import Store
 from cluster import Cluster, corridor, outcome
+from patience import PATIENCE, until
 
 KILLS = int(os.environ.get("BACKCAST_KILLS", "90"))  # of the local engine; of dask's processes a fifth as many
-PATIENCE = 90.0  # seconds after which something is expected to have happened
 SEEDS = 200  # at first, and so many more whenever they are done
 CELLS = 600
 AGENTS = [{"kind": "q", "epsilon": 1.0}, {"kind": "backward", "epsilon": 1.0}]
@@ -115,11 +115,8 @@ def sweep(tmp_path):
 
 
 def wait_for(happens):
-    """Wait until something is true."""
-    deadline = time.monotonic() + PATIENCE
-    while not happens():
-        assert time.monotonic() < deadline, f"waited {PATIENCE:g} s"
-        time.sleep(0.001)
+    """Wait until something is true, and notice it at once."""
+    until(happens, every=0.001)
 
 
 def in_words(kills):

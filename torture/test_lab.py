@@ -35,6 +35,7 @@ from lab_client import (
     reply,
     small_scene,
 )
+from patience import PATIENCE
 
 MESSAGES = 8_000
 VISITS = 400
@@ -42,7 +43,6 @@ REQUESTS = 1_500
 MINUTES = float(os.environ.get("BACKCAST_TORTURE_MINUTES", "2"))
 BOUND = MOST + 100  # megabytes, as docs/lab.md says
 IDLE = 0.15  # of a processor
-PATIENCE = 60.0  # seconds until it has to be idle
 
 
 class Victim:

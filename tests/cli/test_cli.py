@@ -6,11 +6,7 @@ import pytest
 
 import backcast as bc
 from backcast.agents.kinds import KINDS
-
-
-def backcast(*arguments):
-    command = [sys.executable, "-m", "backcast", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+from commands import backcast
 
 
 def test_version():

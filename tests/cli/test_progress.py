@@ -14,6 +14,7 @@ from backcast.studies import check_study
 from backcast.studies.batches import Performed
 from backcast.studies.runner import Progress
 from backcast.studies.units import Failed, Finished, all_units
+from patience import until
 
 STUDY = {"name": "s", "episodes": 2, "seeds": 50, "worlds": [{"kind": "maze"}], "agents": [{"kind": "q"}]}
 
@@ -59,9 +60,13 @@ def test_lines_come_also_while_nothing_is_finished(capsys, monkeypatch):
     monkeypatch.setattr(display, "EVERY", 0.05)
     with display.watching("study", False, False) as watch:
         watch(halfway())
-        time.sleep(0.4)
-    lines = capsys.readouterr().err.splitlines()
-    assert sum(line.startswith("study: 20 of 50 runs") for line in lines) >= 3
+        lines = []
+
+        def three_of_them():
+            lines.extend(capsys.readouterr().err.splitlines())
+            return sum(line.startswith("study: 20 of 50 runs") for line in lines) >= 3
+
+        until(three_of_them)
     assert "    beta                             0 runs  q in maze" in lines
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import backcast as bc
 from backcast.core.files import atomic_path, locked, read_regular, remove_remains
+from patience import PATIENCE
 
 
 def make_socket(path):
@@ -100,7 +101,7 @@ def test_a_lock_that_is_no_file_is_refused_by_commands(shard, tmp_path):
     study = tmp_path / "study.toml"
     study.write_text('name = "s"\nepisodes = 1\nseeds = 1\n[[worlds]]\nkind = "maze"\n[[agents]]\nkind = "q"\n')
     command = [sys.executable, "-m", "backcast", "sweep", study, "--out", tmp_path / "out", *shard]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2
     assert f"{lock}: a FIFO, expected a regular file; move it away" in done.stderr
     assert "Traceback" not in done.stderr

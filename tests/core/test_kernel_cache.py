@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,27 @@ def test_parts_of_the_same_name_and_fields_do_not_share_what_is_kept(tmp_path):
 
     said = [run_in(order) for order in ("list", "reversed", "list", "reversed")]
     assert said == ["6.0 3.0 14.0 7.0 0"] * 2 + ["6.0 3.0 14.0 7.0 3"] * 2
+
+
+def test_kernels_are_found_by_the_next_process(tmp_path):
+    code = textwrap.dedent("""
+        import backcast as bc
+        from backcast.drivers.loop import run_episodes
+        bc.run(bc.worlds.chain((3, 2)), bc.agent("td"), 2, 1)
+        print(sum(run_episodes.stats.cache_hits.values()), sum(run_episodes.stats.cache_misses.values()))
+    """)
+    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(tmp_path)}
+    outputs = [
+        subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert outputs == ["0 1\n", "1 0\n"]
+
+
+def test_a_cache_that_cannot_be_written_is_no_trouble(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(blocked)}
+    code = "import backcast as bc; print(bc.run(bc.worlds.chain((3, 2)), bc.agent('td'), 2, 1).steps.shape)"
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout == "(1, 2)\n"

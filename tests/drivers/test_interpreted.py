@@ -14,16 +14,39 @@ import backcast as bc
 from backcast.agents.kinds import KINDS
 from backcast.core.compiling import INTERPRETED
 
-OWN = [name for name, kind in KINDS.items() if kind.is_builtin]
+# settings that put an agent together from other parts than the default, which are other code
+OTHER_PARTS = {
+    "forward": [{"model": "counts"}, {"model": "counts", "horizon": 3}, {"sample": 5}, {"model": "counts", "top": 3}],
+    "backward": [
+        {"model": "counts"},
+        {"horizon": 3},
+        {"lam": 0.5, "lam_by": "td"},
+        {"conditioned": True},
+        {"sample": 4},
+        {"model": "counts", "sample": 5},
+        {"model": "counts", "top": 2, "depth": 2},
+        {"model": "counts", "forget": 0.05},
+    ],
+    "sweeping": [{"variant": "peng-williams"}, {"variant": "mcmahan-gordon"}],
+    "td-lambda": [{"traces": "replacing"}],
+    "q-lambda": [{"traces": "replacing"}],
+}
+AGENTS = {
+    agent.name: agent
+    for name, kind in KINDS.items()
+    if kind.is_builtin
+    for settings in [{}, *OTHER_PARTS.get(name, [])]
+    for agent in [bc.agent(name, alpha=0.5, alpha_model=0.7, alpha_plan=0.3, **settings)]
+}
 
 
-def outcome(kind):
-    """A hash of all that seeded runs of a kind leave behind, but for errors: they are summed in any order."""
+def outcome(agent):
+    """A hash of all that seeded runs of an agent leave behind, but for errors: they are summed in any order."""
     found = hashlib.sha256()
     for world in (bc.worlds.chain((6, 4, 3), seed=0), bc.worlds.maze("..G\n.X.\nS..", 0.3, 0.5)):
-        if KINDS[kind].only not in (None, "prediction" if world.is_prediction else "control"):
+        if KINDS[agent.kind].only not in (None, "prediction" if world.is_prediction else "control"):
             continue
-        runs = bc.run(world, bc.agent(kind, alpha=0.5, alpha_model=0.7, alpha_plan=0.3), 10, 2, max_steps=50, workers=1)
+        runs = bc.run(world, agent, 10, 2, max_steps=50, workers=1)
         for array in (runs.values, runs.steps, runs.reward, np.asarray(runs.updates)):
             found.update(np.ascontiguousarray(array).tobytes())
     return found.hexdigest()
@@ -31,18 +54,18 @@ def outcome(kind):
 
 @cache
 def interpreted():
-    """The same of all kinds, by a process that compiles nothing."""
+    """The same of all agents, by a process that compiles nothing."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="there is nothing to compare with")
-@pytest.mark.parametrize("kind", OWN)
-def test_every_kind_has_the_same_bits_interpreted_and_compiled(kind):
-    assert outcome(kind) == interpreted()[kind]
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_agent_has_the_same_bits_interpreted_and_compiled(name):
+    assert outcome(AGENTS[name]) == interpreted()[name]
 
 
 if __name__ == "__main__":
     assert INTERPRETED
-    print(json.dumps({kind: outcome(kind) for kind in OWN}))
+    print(json.dumps({name: outcome(agent) for name, agent in AGENTS.items()}))

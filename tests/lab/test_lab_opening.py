@@ -7,7 +7,6 @@ import time
 import numba
 import numpy as np
 import pytest
-from test_lab_walking import scene
 
 from backcast.core.compiling import cache_directory
 from backcast.lab import elsewhere
@@ -15,6 +14,8 @@ from backcast.lab.elsewhere import AbandonedError, with_kernels
 from backcast.lab.further import Further, _background
 from backcast.lab.opening import Opening
 from lab_client import children
+from lab_scenes import scene
+from patience import PATIENCE
 
 CONFIG = {"world": {"kind": "chain", "levels": [2, 1]}, "left": {"kind": "td"}, "right": {"kind": "td"}}
 
@@ -105,7 +106,7 @@ def test_a_compilation_that_nobody_waits_for_is_ended():
     while waiting.is_alive() and set(children(ThisProcess)) == before:
         time.sleep(0.01)
     stop[0] = 1
-    waiting.join(10)
+    waiting.join(PATIENCE)
     assert (ended, len(begun)) == ([True], 1)
     assert set(children(ThisProcess)) == before
 
@@ -118,6 +119,6 @@ def test_further_seeds_that_wait_for_others_and_are_no_longer_wanted_never_begin
     further.stop()
     free.set()
     further.wait()
-    _background.submit(int).result(60)
+    _background.submit(int).result(PATIENCE)
     assert told == []
     assert further._done.cancelled()

@@ -12,6 +12,7 @@ import backcast as bc
 from backcast.lab import memory
 from backcast.lab import session as session_module
 from backcast.lab.session import Session
+from patience import PATIENCE
 
 CONFIG = {"world": {"kind": "maze"}, "left": {"kind": "forward"}, "right": {"kind": "backward"}, "episodes": 20}
 SMALL = {**CONFIG, "world": {"kind": "maze", "text": "S..G"}, "episodes": 5}
@@ -34,7 +35,7 @@ class Page:
     async def __aexit__(self, *_):
         self.session.close()
         self.work.cancel()
-        await asyncio.wait([self.work], timeout=5)
+        await asyncio.wait([self.work], timeout=PATIENCE)
         assert self.work.done()
 
     async def _hear(self, text):
@@ -55,15 +56,19 @@ class Page:
 
     async def told(self, what):
         while True:
-            message = await asyncio.wait_for(self.texts.get(), 60)
+            message = await asyncio.wait_for(self.texts.get(), PATIENCE)
             if message["is"] == what:
                 return message
 
     async def sees(self, test):
         while True:
-            header = await asyncio.wait_for(self.frames.get(), 60)
+            header = await asyncio.wait_for(self.frames.get(), PATIENCE)
             if test(header):
                 return header
+
+    async def walks_to(self, at):
+        while self.session._lockstep.at < at:
+            await asyncio.sleep(0.01)
 
     async def opens(self, config=CONFIG, at=0):
         await self.say(do="open", config=config, at=at)
@@ -137,12 +142,12 @@ def test_frames_are_dropped_not_queued():
         await page.say(do="drawn", frame=1)
         await page.say(do="play", speed=2000)
         first = await page.sees(lambda _: True)
-        await asyncio.sleep(0.6)
+        await page.walks_to(first["at"] + 200)
         assert page.n_frames == 2
         await page.say(do="drawn", frame=first["frame"])
         second = await page.sees(lambda _: True)
         assert second["frame"] == first["frame"] + 1
-        assert second["at"] > first["at"] + 200  # what happened meanwhile is skipped
+        assert second["at"] >= first["at"] + 200  # what happened meanwhile is skipped
 
     play(scenario, draws=False)
 
@@ -155,10 +160,12 @@ def test_a_page_that_draws_nothing_for_long_is_let_sleep(monkeypatch):
         await page.say(do="drawn", frame=1)
         await page.say(do="play", speed=1000)
         first = await page.sees(lambda _: True)
-        await asyncio.sleep(0.6)
-        here = page.session._lockstep.at
-        await asyncio.sleep(0.2)
-        assert page.session._lockstep.at == here
+        here = -1
+        while here != page.session._lockstep.at:
+            here = page.session._lockstep.at
+            await asyncio.sleep(0.2)
+        assert page.session._asleep
+        assert not page.session._lockstep.finished
         await page.say(do="drawn", frame=first["frame"])
         await page.sees(lambda header: header["at"] >= here)
         assert page.session._playing
@@ -287,7 +294,7 @@ def test_a_mistake_in_the_background_is_raised(monkeypatch):
         monkeypatch.setattr(session_module, "encode", mistaken)
         await page.say(do="step")
         with pytest.raises(ZeroDivisionError):
-            await asyncio.wait_for(page.work, 5)
+            await asyncio.wait_for(page.work, PATIENCE)
 
     play(scenario)
 

@@ -7,6 +7,8 @@ import backcast as bc
 from backcast.agents.kinds import KINDS, Setup
 from by_hand import follow, line, walk
 
+pytestmark = pytest.mark.interpreted
+
 E = np.e
 
 

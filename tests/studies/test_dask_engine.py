@@ -20,7 +20,8 @@ from backcast.studies.engines.local import LocalEngine
 from backcast.studies.engines.on_dask import DaskEngine
 from backcast.studies.runner import run_study
 from backcast.studies.store import Store, machine
-from cluster import Cluster, corridor, go_on, kill, outcome, python_without_backcast, until
+from cluster import Cluster, corridor, go_on, kill, outcome, python_without_backcast
+from patience import until
 
 psutil, distributed = pytest.importorskip("psutil"), pytest.importorskip("distributed")
 
@@ -213,12 +214,10 @@ def web_server():
 
 def test_there_is_no_scheduler(store, monkeypatch, capfd, web_server):
     monkeypatch.setattr(on_dask, "CONNECTING", 0.3)
-    before = time.monotonic()
     for address in ("tcp://127.0.0.1:9", "nonsense://where:1", web_server):
         with pytest.raises(InputError, match=f"--scheduler: {address} given, but no dask scheduler answers there"):
             run_study(store, STUDY, engine=DaskEngine(address))
         gc.collect()
-    assert time.monotonic() - before < 6.0
     assert capfd.readouterr() == ("", "")
 
 

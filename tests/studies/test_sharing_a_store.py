@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,9 @@ from backcast.studies.engines.local import LocalEngine
 from backcast.studies.results import Results
 from backcast.studies.runner import missing_units, run_study
 from backcast.studies.store import Store
-from cluster import corridor, outcome, until
+from cluster import corridor, outcome
+from commands import started
+from patience import PATIENCE, until
 
 SPECIFICATION = """
     name = "corridor"
@@ -46,11 +47,6 @@ def written(tmp_path, cells, seeds):
     return path, corridor(cells, seeds=seeds, agents=TWO)
 
 
-def start(*arguments, **options):
-    command = [sys.executable, "-m", "backcast", "sweep", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
-
-
 def calm(study, tmp_path):
     """The table of an undisturbed run."""
     store = Store(tmp_path / "calm", create=True)
@@ -61,8 +57,8 @@ def calm(study, tmp_path):
 def test_two_commands_on_one_directory(tmp_path):
     """One waits for the other and then finds everything done."""
     path, study = written(tmp_path, 600, 60)
-    both = [start(path, "--out", tmp_path / "out") for _ in range(2)]
-    errors = [process.communicate(timeout=120)[1] for process in both]
+    both = [started("sweep", path, "--out", tmp_path / "out") for _ in range(2)]
+    errors = [process.communicate(timeout=PATIENCE)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert sum("another backcast is adding results" in each for each in errors) == 1
     assert outcome(Store(tmp_path / "out"), study, tmp_path) == calm(study, tmp_path)
@@ -70,14 +66,14 @@ def test_two_commands_on_one_directory(tmp_path):
 
 def test_who_waits_takes_over_from_one_that_is_killed(tmp_path):
     path, study = written(tmp_path, 1000, 60)
-    first = start(path, "--out", tmp_path / "out")
+    first = started("sweep", path, "--out", tmp_path / "out")
     until(lambda: list((tmp_path / "out" / "units").glob("*.json")) if (tmp_path / "out").exists() else None)
-    second = start(path, "--out", tmp_path / "out")
+    second = started("sweep", path, "--out", tmp_path / "out")
     while "another backcast" not in second.stderr.readline():
         assert second.poll() is None
     first.kill()
     first.communicate()
-    assert second.wait(timeout=120) == 0
+    assert second.wait(timeout=PATIENCE) == 0
     second.communicate()
     assert outcome(Store(tmp_path / "out"), study, tmp_path) == calm(study, tmp_path)
 
@@ -105,9 +101,9 @@ def test_a_shard_does_not_depend_on_what_is_done(tmp_path):
 
 def test_shards_at_the_same_time_from_the_command_line(tmp_path):
     path, study = written(tmp_path, 300, 80)
-    parts = [start(path, "--out", tmp_path / "out", "--shard", f"{i}/2") for i in (1, 2)]
+    parts = [started("sweep", path, "--out", tmp_path / "out", "--shard", f"{i}/2") for i in (1, 2)]
     for process in parts:
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
         assert "another backcast" not in errors
         assert "report" not in output
@@ -170,7 +166,7 @@ from backcast.core.files import atomic_path
 with atomic_path(Path(sys.argv[1])) as part:
     part.write_text("half")
     print(part, flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 
@@ -224,13 +220,17 @@ def test_a_lock_is_held_alone_or_shared(tmp_path):
     with locked(tmp_path / "a", lambda: waited.append(1), shared=True), locked(tmp_path / "a", waited.clear, True):
         assert waited == []
     held = "import sys, time\nfrom pathlib import Path\nfrom backcast.core.files import locked\n"
-    held += "with locked(Path(sys.argv[1]), lambda: None):\n    print('held', flush=True)\n    time.sleep(1)"
-    with subprocess.Popen([sys.executable, "-c", held, str(tmp_path / "a")], stdout=subprocess.PIPE) as other:
+    held += "with locked(Path(sys.argv[1]), lambda: None):\n    print('held', flush=True)\n    sys.stdin.read()"
+    command, pipe = [sys.executable, "-c", held, str(tmp_path / "a")], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as other:
         other.stdout.readline()
-        began = time.monotonic()
-        with locked(tmp_path / "a", lambda: waited.append(1)):
-            assert waited == [1]
-            assert time.monotonic() - began > 0.5
+
+        def let_go():
+            waited.append(other.poll())
+            other.stdin.close()
+
+        with locked(tmp_path / "a", let_go):
+            assert waited == [None]  # it was held when this one began to wait
 
 
 @pytest.fixture
@@ -251,8 +251,8 @@ def test_a_disk_that_fills_up(tmp_path, small_disk):
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(120_000))
-    process = start(path, "--out", small_disk / "out", env=environment)
-    _, errors = process.communicate(timeout=120)
+    process = started("sweep", path, "--out", small_disk / "out", env=environment)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "No space left on device; what is finished is kept" in errors
     kept = len(Store(small_disk / "out").index().seed)
@@ -260,8 +260,8 @@ def test_a_disk_that_fills_up(tmp_path, small_disk):
     assert not list((small_disk / "out" / "units").glob("*.part"))
     ballast.unlink()
     subprocess.run(["mount", "-o", "remount,size=50m", small_disk], check=True)
-    process = start(path, "--out", small_disk / "out", "--quiet", env=environment)
-    assert process.communicate(timeout=120) == ("", "")
+    process = started("sweep", path, "--out", small_disk / "out", "--quiet", env=environment)
+    assert process.communicate(timeout=PATIENCE) == ("", "")
     assert process.returncode == 0
     assert outcome(Store(small_disk / "out"), study, tmp_path) == calm(study, tmp_path)
 

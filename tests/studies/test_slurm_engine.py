@@ -7,7 +7,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from textwrap import dedent
 
@@ -25,7 +24,8 @@ from backcast.studies.engines.versions import versions
 from backcast.studies.runner import missing_units, run_study
 from backcast.studies.store import Store
 from backcast.studies.units import Failed, Unit, all_units
-from cluster import corridor, outcome, until
+from cluster import corridor, outcome
+from patience import until
 
 pytest.importorskip("submitit")
 
@@ -200,19 +200,30 @@ def test_an_array_of_slurm_jobs_one_of_which_is_killed(store, tmp_path, slurm):
     }  # fmt: skip
 
 
+class Clock:
+    """A clock that only a test moves, but for a tick whenever it is looked at."""
+
+    now = 0.0
+
+    def monotonic(self):
+        self.now += 1e-3
+        return self.now
+
+
 def test_jobs_that_slurm_does_not_know_are_over_after_a_while(tmp_path, slurm, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(queues, "time", clock)
     monkeypatch.setattr(queues, "LOOK", 0.0)
-    monkeypatch.setattr(queues, "GRACE", 0.5)
     queue, jobs = queues.SlurmQueue(tmp_path, 60, 1, 1, None, {}), {"5_0", "5_1"}
     (slurm / "queue").write_text(f"5_0 {os.getpid()}\n")
     assert queue.states(jobs) == {"5_0": "RUNNING"}  # it has never heard of the other
-    time.sleep(0.6)
+    clock.now += queues.GRACE
     (slurm / "silent").touch()
     assert queue.states(jobs) == {"5_0": "UNKNOWN", "5_1": "UNKNOWN"}
     assert queue.states(jobs) == {"5_0": "RUNNING", "5_1": "UNKNOWN"}
     (slurm / "queue").write_text("")
     assert "5_0" in queue.states(jobs)
-    time.sleep(0.6)
+    clock.now += queues.GRACE
     assert queue.states(jobs) == {}
     (slurm / "queue").write_text(f"5_0 {os.getpid()}\n")
     (tmp_path / "5_0_0_result.pkl").touch()

@@ -1,27 +1,18 @@
 """Statistics: by hand, against scipy, and as properties of random data."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from backcast.core.errors import InputError
 from backcast.studies import resampling, statistics
 from backcast.studies.statistics import (
     Interval,
-    align_by_episode,
-    align_by_steps,
     band,
     bootstrap,
-    cumulative_on_grid,
     iqm,
     mean_and_error,
-    normalised,
-    on_update_grid,
     paired_difference,
     probability_of_improvement,
     seeds_needed,
@@ -246,40 +237,6 @@ def test_the_interval_contains_the_mean_and_grows_with_its_level(x, seed):
     assert wide.low - 1e-9 <= wide.estimate <= wide.high + 1e-9
 
 
-# Coverage
-
-
-SIMULATION = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "measurements" / "intervals.py"))
-CASES = list(SIMULATION["cases"]())
-
-
-def test_of_another_statistic_it_is_the_middle_of_the_resampled_ones():
-    """The median of 0 … 8: its quantiles are those of binomial chances, P(median* ≤ k) = P(B(9, (k + 1)/9) ≥ 5)."""
-    below = stats.binom.sf(4, 9, np.arange(1, 10) / 9)
-    found = bootstrap(np.arange(9), np.median, seed=0, level=0.9)
-    assert found.estimate == 4
-    assert (found.low, found.high) == (np.searchsorted(below, 0.05), np.searchsorted(below, 0.95))
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.statistic}-{case.data}")
-def test_intervals_contain_the_truth_as_often_as_they_should(case):
-    """2,000 samples of 20 seeds; the standard error of a share of 0.95 is 0.005, of 0.92 0.006."""
-    found = SIMULATION["coverage"](case, 20, 2_000, seed=1)
-    if case.data == "lognormal":
-        assert 0.9 < found < 0.97
-    else:
-        assert 0.93 < found < 0.97
-
-
-def test_percentiles_would_not():
-    """Percentile intervals of the mean of 20 lognormal numbers contain it in 0.86 of all cases."""
-    case = next(case for case in CASES if (case.statistic, case.data) == ("mean", "lognormal"))
-    rng = np.random.default_rng(0)
-    found = resampling.resample(case.draw(rng, (1_000, 20)), 0.0, rng, 1_000)
-    low, high = np.quantile(found.estimates, [0.025, 0.975], axis=1)
-    assert ((low <= case.truth) & (case.truth <= high)).mean() < 0.89
-
-
 @pytest.mark.parametrize("n", [2, 3, 20])
 def test_a_band_is_the_intervals_of_its_columns(n):
     curves = np.random.default_rng(n).exponential(size=(n, 50)).cumsum(axis=1)
@@ -330,17 +287,6 @@ def test_joint_intervals_of_what_does_not_vary_and_of_one_seed():
     assert constant == Interval(3, 3, 3, n=12)
     np.testing.assert_allclose(ends(other), ends(bootstrap(np.arange(12), seed=0)))
     assert np.isnan([each.low for each in simultaneous([[1, 2]], seed=0)]).all()
-
-
-@pytest.mark.parametrize("noise", ["normal", "exponential"])
-def test_joint_intervals_hold_together(noise):
-    """Ten quantities of 20 seeds, one half depending on each other; 800 times."""
-    rng, missed = np.random.default_rng(5), 0
-    for _ in range(800):
-        x = SIMULATION["NOISE"][noise](rng, (20, 10))
-        x[:, 5:] += 2 * x[:, :1]
-        missed += any(each.excludes_zero for each in simultaneous(x, seed=0, resamples=1_000))
-    assert missed / 800 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 800)
 
 
 # Strata
@@ -453,164 +399,6 @@ def test_with_the_seeds_needed_four_of_five_studies_tell_an_effect_from_0():
     studies = np.random.default_rng(3).normal(found.high, first.std(ddof=1), size=(2_000, n))
     low, _ = resampling.ends(resampling.resample(studies, 0.0, np.random.default_rng(4), 1_000), 0.95)
     assert (low > 0).mean() == pytest.approx(0.8, abs=0.05)
-
-
-# Curves
-
-
-def test_align_by_episode():
-    np.testing.assert_array_equal(
-        align_by_episode([[1, 2, 3], [4], np.array([5, 6])]), [[1, 2, 3], [4, NAN, NAN], [5, 6, NAN]]
-    )
-
-
-def test_align_by_steps():
-    grid = [0, 1, 2, 3, 4, 5]
-    positions, values = [[1, 3, 4], [0, 5]], [[10, 20, 0], [0, 1]]
-    np.testing.assert_allclose(align_by_steps(positions, values, grid), [[NAN, 10, 10, 20, 0, NAN], [0, 0, 0, 0, 0, 1]])
-    np.testing.assert_allclose(
-        align_by_steps(positions, values, grid, between="linear"),
-        [[NAN, 10, 15, 20, 0, NAN], [0, 0.2, 0.4, 0.6, 0.8, 1]],
-    )
-
-
-def test_cumulative_on_grid():
-    """Runs end after 3 and 6, and after 2 and 4 steps: read at 0 … 4."""
-    grid, rewards = cumulative_on_grid([[3, 3], [2, 2]], [[1, 5], [-1, 10]], points=5)
-    assert grid.tolist() == [0, 1, 2, 3, 4]
-    assert rewards.tolist() == [[0, 0, 0, 1, 1], [0, 0, -1, -1, 9]]
-    assert cumulative_on_grid([[4]], [[1]], points=4)[0].tolist() == [0, 1, 3, 4]
-
-
-@given(st.integers(0, 1000), st.integers(2, 400))
-def test_cumulative_on_grid_counts_finished_episodes(seed, points):
-    """With a reward of 1 for each episode; also where an even spacing would round to just before an episode's end."""
-    steps = np.random.default_rng(seed).integers(1, 9, size=(3, 6))
-    grid, finished = cumulative_on_grid(steps, np.ones((3, 6)), points)
-    assert (grid[0], grid[-1], grid.size) == (0, steps.sum(axis=1).min(), points)
-    np.testing.assert_array_equal(finished, (steps.cumsum(axis=1)[:, :, None] <= grid).sum(axis=1))
-
-
-def test_on_update_grid_by_hand():
-    """Episodes end after 2, 5 and 9 updates, and after 4 and 6, where the budget of the second run is used up."""
-    updates, values = [[2, 5, 9], [4, 6, 6]], [[30, 20, 10], [7, 3, 3]]
-    np.testing.assert_allclose(
-        on_update_grid(updates, values, [1, 2, 4, 4.9, 5, 6, 7, 9, 10]),
-        [[NAN, 30, 30, 30, 20, 20, 20, 10, NAN], [NAN, NAN, 7, 7, 7, 3, NAN, NAN, NAN]],
-    )
-
-
-def test_on_update_grid_takes_the_last_of_the_episodes_without_an_update():
-    np.testing.assert_allclose(on_update_grid([[0, 0, 3, 3, 8]], [[5, 4, 3, 2, 1]], [0, 2, 3, 7, 8]), [[4, 4, 2, 2, 1]])
-
-
-def test_normalised():
-    assert normalised({"q": 10, "forward": 30, "backward": 15}) == {"q": 0, "forward": 1, "backward": 0.25}
-    assert normalised({"q": 3, "forward": 3}) == {"q": 0, "forward": 0}
-
-
-# Refusals
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: mean_and_error([1, NAN]), "values: entry 1 is nan; every entry must be finite"),
-        (lambda: mean_and_error([1, np.inf, NAN], ragged=True), "values: entry 1 is inf; every entry must be finite"),
-        (lambda: mean_and_error(3), "values: shape () given, expected at least one value along axis 0"),
-        (lambda: mean_and_error(["a"]), "values: expected an array of numbers (<U1 given)"),
-        (lambda: iqm([[1, 2]], axis=2), "values: shape (1, 2) given, expected at least one value along axis 2"),
-        (lambda: iqm(np.ones((0, 3))), "values: shape (0, 3) given, expected at least one value along axis 0"),
-        (lambda: iqm([[1, NAN]]), "values: entry (0, 1) is nan; every entry must be finite"),
-        (lambda: bootstrap([], seed=0), "values: shape (0,) given, expected (n,), at least one number"),
-        (lambda: bootstrap([[1, 2]], seed=0), "values: shape (1, 2) given, expected (n,), at least one number"),
-        (lambda: bootstrap([1, NAN], seed=0), "values: entry 1 is nan; every entry must be finite"),
-        (lambda: bootstrap([1, 2], seed=-1), "seed: -1 given, expected a whole number, 0 or more"),
-        (lambda: bootstrap([1, 2], seed=0, resamples=0), "resamples: 0 given, expected a whole number, 1 or more"),
-        (lambda: bootstrap([1, 2], seed=0, level=95), "level: 95 given, expected a number above 0 and below 1"),
-        (
-            lambda: stratified_bootstrap([], seed=0),
-            "groups: none given, expected one array of numbers per stratum, at least one",
-        ),
-        (
-            lambda: stratified_bootstrap([[1], []], seed=0),
-            "groups[1]: shape (0,) given, expected (n,), at least one number",
-        ),
-        (lambda: paired_difference([1, 2], [1], seed=0), "b: 1 numbers given, expected 2, one for each of a"),
-        (
-            lambda: probability_of_improvement([1], [1, 2], better="lower", seed=0),
-            "b: 2 numbers given, expected 1, one for each of a",
-        ),
-        (
-            lambda: probability_of_improvement([1], [1], better="smaller", seed=0),
-            "better: 'smaller' given, expected one of lower, higher",
-        ),
-        (
-            lambda: seeds_needed([1], Interval(1, 1, 1, 1)),
-            "differences: 1 value given, expected at least 2; one has no spread",
-        ),
-        (
-            lambda: band([1, 2], seed=0),
-            "curves: shape (2,) given, expected (n, m), a row for each seed, at least one number",
-        ),
-        (lambda: band([[1, np.inf]], seed=0), "curves: entry (0, 1) is inf; every entry must be finite"),
-        (lambda: band([[1, 2]], seed=0, level=0), "level: 0 given, expected a number above 0 and below 1"),
-        (lambda: simultaneous([[1, NAN]], seed=0), "values: entry (0, 1) is nan; every entry must be finite"),
-        (lambda: align_by_episode([]), "curves: none given, expected one array of numbers per run, at least one"),
-        (lambda: align_by_episode([[1], [NAN]]), "curves[1]: entry 0 is nan; every entry must be finite"),
-        (
-            lambda: align_by_steps([[1]], [[1]], [1], between="cubic"),
-            "between: 'cubic' given, expected one of step, linear",
-        ),
-        (
-            lambda: align_by_steps([[1], [2]], [[1]], [1]),
-            "values: 1 runs given, 2 of positions; expected as many, not 0",
-        ),
-        (lambda: align_by_steps([], [], [1]), "values: 0 runs given, 0 of positions; expected as many, not 0"),
-        (
-            lambda: align_by_steps([[1, 2]], [[1]], [1]),
-            "values[0]: 1 numbers given, expected 2, one for each of positions[0]",
-        ),
-        (
-            lambda: align_by_steps([[1, 1]], [[1, 2]], [1]),
-            "positions[0]: they do not increase; each must be larger than the one before",
-        ),
-        (
-            lambda: cumulative_on_grid([1, 2], [1, 2], 3),
-            "steps: shape (2,) given, expected (n, E), E episodes of n runs, at least one",
-        ),
-        (
-            lambda: cumulative_on_grid([[1]], [[1, 2]], 3),
-            "reward: shape (1, 2) given, expected (1, 1), as that of steps",
-        ),
-        (
-            lambda: cumulative_on_grid([[2, 0]], [[1, 2]], 3),
-            "steps: 0 given, expected whole numbers, 1 or more in each episode",
-        ),
-        (
-            lambda: cumulative_on_grid([[1.5]], [[1]], 3),
-            "steps: 1.5 given, expected whole numbers, 1 or more in each episode",
-        ),
-        (lambda: cumulative_on_grid([[1]], [[NAN]], 3), "reward: entry (0, 0) is nan; every entry must be finite"),
-        (lambda: cumulative_on_grid([[NAN]], [[1]], 3), "steps: entry (0, 0) is nan; every entry must be finite"),
-        (lambda: cumulative_on_grid([[1]], [[1]], 1), "points: 1 given, expected a whole number, 2 or more"),
-        (
-            lambda: on_update_grid([[1, 2]], [[1]], [1]),
-            "values: shape (1, 1) given, expected (1, 2), as that of updates",
-        ),
-        (lambda: on_update_grid([[1]], [[NAN]], [1]), "values: entry (0, 0) is nan; every entry must be finite"),
-        (
-            lambda: on_update_grid([[2, 1]], [[1, 1]], [1]),
-            "updates: they fall within a run; expected how many were made up to the end of each episode",
-        ),
-        (lambda: normalised({}), "values: shape (0,) given, expected (n,), at least one number"),
-        (lambda: normalised({"q": NAN}), "values: entry 0 is nan; every entry must be finite"),
-    ],
-)
-def test_refusals(call, message):
-    with pytest.raises(InputError) as refused:
-        call()
-    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize(("n", "resamples"), [(20, 10_000), (20_000, 10_000), (40_000, 5_000), (10**6, 1_000)])

@@ -2,8 +2,6 @@ import json
 import os
 import resource
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 
@@ -20,6 +18,8 @@ from backcast.studies.engines.local import LocalEngine
 from backcast.studies.results import Results
 from backcast.studies.runner import missing_units, run_study
 from backcast.studies.store import Store
+from commands import backcast, started
+from patience import PATIENCE, until
 
 TINY = """
     title = "A small study"
@@ -60,11 +60,6 @@ def table_bytes(store, tmp_path, name="table"):
 def stored_runs(store):
     """How many runs the files of a store hold, one that is there twice counted twice."""
     return sum(len(unit["seeds"]) for _, record in store.batches() for unit in record["units"])
-
-
-def backcast(*arguments, **options):
-    command = [sys.executable, "-m", "backcast", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 # specifications
@@ -289,28 +284,19 @@ def test_killed_at_any_moment_it_goes_on_and_gives_the_same_table(tmp_path):
     text = TINY.replace("episodes = 6", "episodes = 3000").replace("seeds = 4", "seeds = 200")
     study = tiny(tmp_path, text)
     directory = tmp_path / "killed"
-    command = [
-        sys.executable,
-        "-m",
-        "backcast",
-        "sweep",
-        str(tmp_path / "tiny.toml"),
-        "--out",
-        str(directory),
-        "--quiet",
-    ]
+    command = ("sweep", tmp_path / "tiny.toml", "--out", directory, "--quiet")
     rng, kills = np.random.default_rng(0), 0
-    for _ in range(4):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(1.2 + rng.random())
-        process.send_signal(signal.SIGKILL)
-        kills += process.wait() == -signal.SIGKILL
-        if (directory / "units").exists():
-            store = Store(directory)
-            for key, _ in store.batches():
-                assert len(pq.read_table(store.table(key))) > 0
+    for before in range(4):  # so many batches are there at least
+        with started(*command) as process:
+            until(lambda: process.poll() is not None or len(list(directory.glob("units/*.json"))) > before)  # noqa: B023
+            time.sleep(0.3 * rng.random())
+            process.kill()
+        kills += process.returncode == -signal.SIGKILL
+        store = Store(directory)
+        for key, _ in store.batches():
+            assert len(pq.read_table(store.table(key))) > 0
     assert kills >= 2
-    assert subprocess.run(command, check=False).returncode == 0
+    assert backcast(*command).returncode == 0
     calm = Store(tmp_path / "calm", create=True)
     run_study(calm, study)
     assert table_bytes(Store(directory), tmp_path, "a") == table_bytes(calm, tmp_path, "b")
@@ -375,7 +361,7 @@ def test_a_full_disk_ends_with_a_sentence_and_keeps_what_is_finished(tmp_path):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))  # what the disk can still hold
 
-    environment = {**os.environ, "BACKCAST_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     arguments = ("sweep", tmp_path / "tiny.toml", "--seeds", 30, "--out", store.directory, "--quiet")
     result = backcast(*arguments, preexec_fn=small_files, env=environment)
     assert result.returncode == 1, result.stderr
@@ -385,11 +371,10 @@ def test_a_full_disk_ends_with_a_sentence_and_keeps_what_is_finished(tmp_path):
 
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     tiny(tmp_path, TINY.replace("episodes = 6", "episodes = 200000").replace("seeds = 4", "seeds = 400"))
-    command = [sys.executable, "-m", "backcast", "sweep", str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "r")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
+    process = started("sweep", tmp_path / "tiny.toml", "--out", tmp_path / "r")
+    until(lambda: process.poll() is not None or (tmp_path / "r" / "units").exists())
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "and the same command goes on from there" in errors
 

@@ -2,12 +2,11 @@
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
-from cluster import until
+from commands import a_command_line, backcast, started  # noqa: F401  a fixture
+from patience import until
 
 psutil = pytest.importorskip("psutil")
 
@@ -31,22 +30,20 @@ SPECIFICATION = 'episodes = 2\nseeds = 3\n[[worlds]]\nkind = "maze"\n[[agents]]\
     ],
 )
 @pytest.mark.parametrize("also", [[], ["--dry-run"]])
-def test_options_that_do_not_fit_are_refused(options, sentence, also, tmp_path):
+def test_options_that_do_not_fit_are_refused(options, sentence, also, tmp_path, cli):
     (tmp_path / "s.toml").write_text(SPECIFICATION)
-    command = [sys.executable, "-m", "backcast", "sweep", "s.toml", "--out", "out", *options, *also]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert result.returncode == 2
-    assert sentence in " ".join(result.stderr.split())
+    code, _, complaint = cli("sweep", tmp_path / "s.toml", "--out", tmp_path / "out", *options, *also)
+    assert code == 2
+    assert sentence in " ".join(complaint.split())
     assert not (tmp_path / "out").exists()
 
 
-def test_a_name_that_is_no_name_of_a_file(tmp_path):
+def test_a_name_that_is_no_name_of_a_file(tmp_path, cli):
     (tmp_path / "my study.toml").write_text(SPECIFICATION)
-    command = [sys.executable, "-m", "backcast", "sweep", "my study.toml"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert result.returncode == 2
-    assert "name: \"my study\" given, expected letters, digits, '.', '_' and '-', such as name = \"my-study\"" in (
-        result.stderr
+    code, _, complaint = cli("sweep", tmp_path / "my study.toml")
+    assert code == 2
+    assert (
+        "name: \"my study\" given, expected letters, digits, '.', '_' and '-', such as name = \"my-study\"" in complaint
     )
 
 
@@ -54,15 +51,15 @@ def test_no_other_engine_while_jobs_are_at_work(tmp_path):
     """The command that started them was killed; what they do would be done twice."""
     text = 'episodes = 2000\nseeds = 40\n[[worlds]]\nkind = "maze"\nmax_steps = 100000000\ntext = "S{}G"\n'
     (tmp_path / "s.toml").write_text(text.format("." * 2000) + '[[agents]]\nkind = "q"\nepsilon = 1.0\n')
-    command = [sys.executable, "-m", "backcast", "sweep", "s.toml", "--out", "out"]
-    first = subprocess.Popen([*command, "--engine", "slurm", "--slurm-local", "--slurm-jobs", "1"], cwd=tmp_path)
+    command = ("sweep", "s.toml", "--out", "out")
+    first = started(*command, "--engine", "slurm", "--slurm-local", "--slurm-jobs", 1, cwd=tmp_path)
     folder = tmp_path / "out" / "jobs" / "local"
     (submitted,) = until(lambda: list(folder.glob("*_submitted.pkl")))
     job = int(submitted.name.partition("_")[0])
     first.kill()
-    first.wait()
+    first.communicate()
     try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        result = backcast(*command, cwd=tmp_path)
         assert result.returncode == 2
         assert f"jobs of an earlier --engine slurm --slurm-local still work there ({job})" in result.stderr
     finally:
@@ -72,4 +69,4 @@ def test_no_other_engine_while_jobs_are_at_work(tmp_path):
                 process.kill()
     until(lambda: not psutil.pid_exists(job) or psutil.Process(job).status() == psutil.STATUS_ZOMBIE)
     (tmp_path / "s.toml").write_text(SPECIFICATION)
-    assert subprocess.run([*command, "--quiet"], check=False, cwd=tmp_path).returncode == 0
+    assert backcast(*command, "--quiet", cwd=tmp_path).returncode == 0
