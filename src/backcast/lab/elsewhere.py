@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 import numpy as np
 from numba.core import event
@@ -46,7 +46,11 @@ event.register("numba:compile", _Watch())
 
 
 def with_kernels(
-    what: Literal["open", "further"], config: dict[str, Any], stop: NDArray[np.uint8], work: Callable[[], T]
+    what: Literal["open", "further"],
+    config: dict[str, Any],
+    stop: NDArray[np.uint8],
+    work: Callable[[], T],
+    tell: Callable[[str], None] = lambda words: None,
 ) -> T:
     """The result of work whose kernels are loaded, after a child has compiled them where that is needed.
 
@@ -58,13 +62,14 @@ def with_kernels(
         config: the scene, for the child.
         stop: raised when nobody waits any more: a child is then ended, and AbandonedError is raised.
         work: begun again from its beginning after a child was needed.
+        tell: called in another thread, with words that say how far the child is.
     """
     if _no_cache.is_set():
         return work()
     try:
         return _loaded(work)
     except NotCompiledError as first:
-        compiled, missing = _compile(what, config, stop), str(first)
+        compiled, missing = _compile(what, config, stop, tell), str(first)
     if stop[0]:
         raise AbandonedError
     if compiled:
@@ -85,7 +90,7 @@ def _loaded(work: Callable[[], T]) -> T:
         _thread.only_loads = False
 
 
-def _compile(what: str, config: dict[str, Any], stop: NDArray[np.uint8]) -> bool:
+def _compile(what: str, config: dict[str, Any], stop: NDArray[np.uint8], tell: Callable[[str], None]) -> bool:
     """Let a child compile until it is done or nobody waits; whether it did.
 
     Its input stays open all the time: when that ends, so does it, also if the lab is killed.
@@ -93,8 +98,9 @@ def _compile(what: str, config: dict[str, Any], stop: NDArray[np.uint8]) -> bool
     command = [sys.executable, "-P", "-m", "backcast.lab.compiler", what]
     pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
     try:
-        with subprocess.Popen(command, stdin=pipe, stdout=quiet, stderr=quiet) as child:
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=quiet) as child:
             try:
+                threading.Thread(target=_pass_on, args=(child.stdout, tell), daemon=True).start()
                 _tell(child, config)
                 while not stop[0] and child.poll() is None:
                     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -104,6 +110,12 @@ def _compile(what: str, config: dict[str, Any], stop: NDArray[np.uint8]) -> bool
     except OSError:  # there is no such command, or it has ended before it was told
         return False
     return child.returncode == 0
+
+
+def _pass_on(lines: "IO[bytes]", tell: Callable[[str], None]) -> None:
+    with contextlib.suppress(ValueError):  # it was closed
+        for line in lines:
+            tell(line.decode().strip())
 
 
 def _tell(child: "subprocess.Popen[bytes]", config: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from backcast.agents import Agent
 from backcast.core.arrays import Vector
-from backcast.drivers.run import one_run
+from backcast.drivers.run import one_run, prepare
 from backcast.lab.elsewhere import AbandonedError, with_kernels
 from backcast.lab.scene import Scene
 from backcast.studies.statistics import band
@@ -98,7 +98,7 @@ def begin_runs(scene: Scene, stop: NDArray[np.uint8]) -> None:
     """A run of no episodes for each agent: it loads or compiles all that is needed."""
     for agent in scene.agents:
         if not stop[0]:
-            _curve(scene, agent, scene.config.seed + 1, 0, stop)
+            prepare(scene.family, agent, scene.config.seed + 1, scene.limit)
 
 
 def _curve(scene: Scene, agent: Agent, seed: int, episodes: int, stop: NDArray[np.uint8]) -> Vector:

@@ -22,10 +22,13 @@ class Opening:
 
     Args:
         config: the scene, as the page has sent it.
+
+    Attributes:
+        words: how far it is, if something has to be compiled for it.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._config = config
+        self._config, self.words = config, ""
         self._stop = np.zeros(1, dtype=np.uint8)
 
     def abandon(self) -> None:
@@ -43,9 +46,13 @@ class Opening:
     def _make(self) -> tuple[Lockstep, str]:
         scene = self._if_wanted(lambda: Scene(read_config(self._config)))
         warm_up = partial(warmed_up, scene, self._stop)
-        lockstep = self._if_wanted(lambda: with_kernels("open", scene.config.given(), self._stop, warm_up))
+        load = partial(with_kernels, "open", scene.config.given(), self._stop, warm_up, self._take)
+        lockstep = self._if_wanted(load)
         told = self._if_wanted(lambda: json.dumps(scene.describe(), allow_nan=False))
         return lockstep, told
+
+    def _take(self, words: str) -> None:
+        self.words = words
 
     def _if_wanted(self, piece: Callable[[], Any]) -> Any:
         if self._stop[0]:

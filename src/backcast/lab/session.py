@@ -135,7 +135,7 @@ class Session:
         """Make a scene; if it cannot be made, or another is wanted meanwhile, the one before stays."""
         self._opening, self._preparing = None, Opening(wanted.config)
         async with asyncio.TaskGroup() as tasks:
-            telling = tasks.create_task(self._tell_of_long_work())
+            telling = tasks.create_task(self._tell_of_long_work(self._preparing))
             made = await self._made(self._preparing)
             telling.cancel()
         self._preparing = None
@@ -232,9 +232,14 @@ class Session:
             waits.append(self._sent_at + _FRAME - now)
         return max(0.001, min(waits)) if waits else None
 
-    async def _tell_of_long_work(self) -> None:
+    async def _tell_of_long_work(self, opening: Opening) -> None:
         await asyncio.sleep(_PATIENCE)
-        await self._tell({"is": "busy", "about": "compiling"})
+        told = None
+        while True:
+            if opening.words != told:
+                told = opening.words
+                await self._tell({"is": "busy", "about": "compiling", "words": told})
+            await asyncio.sleep(_PATIENCE)
 
     async def _tell(self, message: dict[str, Any]) -> None:
         await self._send_text(json.dumps(message, allow_nan=False))

@@ -17,6 +17,7 @@ from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector
 from backcast.core.interaction import ALPHA_PLAN, EPSILON, Step
 from backcast.core.randomness import Stream, streams, uniform
+from backcast.core.waiting import compiling_for
 from backcast.drivers.loop import PLANNING, Place, exploded, finish, learn_from, walk
 from backcast.lab.credit import Change, Credit, How, counted, credit_of
 from backcast.lab.scene import Era, Scene
@@ -139,13 +140,15 @@ class Walker:
         while not self.over and now.place.steps < most and not self.stop[0]:  # twice if the world changes on the way
             holds = self.tables.holds_until(now.taken, now.before + most) - now.before
             arguments = self.tables.at(now.taken), now.parts, self.rates, now.world_stream, now.agent_stream
-            s, steps, gained, largest, ends, lost = walk(*arguments, now.place, holds, self.stop)
+            with compiling_for(self.agent.name):
+                s, steps, gained, largest, ends, lost = walk(*arguments, now.place, holds, self.stop)
             now.place = Place(int(s), int(steps), float(gained), float(largest), bool(ends), bool(lost))
         self._conclude()
 
     def tick(self, begins: bool) -> Credit:
         """Take one step, after the beginning of an episode if it `begins`, and look at what it changed."""
-        changes = list(self._watched(begins))
+        with compiling_for(self.agent.name):
+            changes = list(self._watched(begins))
         if not changes:
             over = f"Its episode was over after {counted(self.now.place.steps, 'step')}; it waits."
             return Credit(words="Its values exploded; it stands still." if self.lost else over)

@@ -42,7 +42,7 @@ export function showConnection(state, words) {
 export function showBusy(message) {
   if (message) {
     const far = message.at === undefined ? "" : ` step ${whole(message.at)}`;
-    showConnection("busy", message.about === "running" ? `running…${far}` : "compiling…");
+    showConnection("busy", message.about === "running" ? `running…${far}` : message.words || "compiling…");
   } else if (byId("connection").dataset.state === "busy") {
     showConnection("open", "connected");
   }
