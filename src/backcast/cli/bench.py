@@ -4,11 +4,9 @@ Machines are noisy and differ: what counts are the ratios. Each figure is the be
 take turns with what they are compared with.
 """
 
-import os
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +18,7 @@ import numpy as np
 
 from backcast.agents import Agent, agent
 from backcast.agents.kinds import KINDS, Setup
+from backcast.cli.start_up import start_up
 from backcast.core.errors import InputError, nearest
 from backcast.drivers.run import one_run, run
 from backcast.features import random_binary
@@ -52,13 +51,16 @@ _VARIANTS: dict[str, list[dict[str, Any]]] = {
     "td-lambda": [{"traces": "replacing"}],
     "q-lambda": [{"traces": "replacing"}],
 }
+_OWN = tuple(name for name, kind in KINDS.items() if kind.is_builtin)
 _USUAL: list[tuple[str, dict[str, Any]]] = [(kind, {}) for kind in KINDS]
 _EVERYTHING = [(kind, settings) for kind in KINDS for settings in [{}, *_VARIANTS.get(kind, [])]]
 Row = dict[str, Any]
 Worlds = tuple[tuple[World, int], ...]  # with episodes
 
 
-def bench(anchors: Path | None = None, quick: bool = False, only: str | None = None) -> Iterator[Row]:
+def bench(
+    anchors: Path | None = None, quick: bool = False, only: str | None = None, against: Path | None = None
+) -> Iterator[Row]:
     """All measurements, one row each as it is finished; a row has a `section` and its figures.
 
     Args:
@@ -66,6 +68,7 @@ def bench(anchors: Path | None = None, quick: bool = False, only: str | None = N
         quick: fewer repetitions, two worlds, every kind with its usual settings only, no world of a million states, no
             store of 100,000 units.
         only: one section.
+        against: a checkout of another version, whose start-up is measured as well.
     """
     repeats, worlds = (2, _WORLDS[::2]) if quick else (5, _WORLDS)
     sections: dict[str, Callable[[], Iterator[Row]]] = {
@@ -75,7 +78,7 @@ def bench(anchors: Path | None = None, quick: bool = False, only: str | None = N
         "dense C": lambda: iter(()) if anchors is None else against_c(anchors, repeats),
         "growth": lambda: growth(_GRIDS[:2] if quick else _GRIDS, repeats),
         "cores": lambda: cores(repeats),
-        "first results": lambda: first_results(("q",) if quick else ("q", "backward", "forward")),
+        "start-up": lambda: start_up(("q",) if quick else _OWN, 1 if quick else 3, against),
         "engines": lambda: overheads(*((500, 2_000) if quick else (5_000, 100_000))),
         "lab": lambda: lab(repeats),
     }
@@ -185,20 +188,6 @@ def cores(repeats: int) -> Iterator[Row]:
             steps_per_second=speeds[0],
             one_worker=speeds[1],
         )
-
-
-def first_results(kinds: tuple[str, ...]) -> Iterator[Row]:
-    """Seconds from starting Python to the first result, with nothing compiled yet and with everything in the cache."""
-    for kind in kinds:
-        code = f"import backcast as bc; bc.run(bc.worlds.maze(), bc.agent({kind!r}), 1, 1)"
-        with tempfile.TemporaryDirectory() as directory:
-            environment = {**os.environ, "BACKCAST_CACHE_DIR": directory}
-            seconds = []
-            for _ in range(3):
-                start = time.perf_counter()
-                subprocess.run([sys.executable, "-c", code], env=environment, check=True)
-                seconds.append(time.perf_counter() - start)
-        yield {"section": "first result", "agent": kind, "cold_seconds": seconds[0], "warm_seconds": min(seconds[1:])}
 
 
 def lab(repeats: int) -> Iterator[Row]:

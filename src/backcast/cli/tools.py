@@ -80,7 +80,12 @@ def bench(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer repetitions and settings, no world of a million states.")
     ] = False,
-    only: Annotated[str | None, typer.Option(help="One section, such as kinds, linear, cores, engines or lab.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="One section, such as kinds, start-up, linear, cores, engines or lab.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="Checkout of another version, whose start-up is measured as well.")
+    ] = None,
 ) -> None:
     """Measure speed, next to slower ways to do the same, in this run.
 
@@ -88,12 +93,14 @@ def bench(
 
     Example: backcast bench --only engines
 
+    Example: backcast bench --only start-up --against ../before
+
     Example: backcast bench --anchors ../shared/anchors --json > bench.json
     """
     from backcast.cli.bench import bench as measurements
 
     rows: list[dict[str, Any]] = []
-    for row in measurements(anchors, quick, only):
+    for row in measurements(anchors, quick, only, against):
         if not rows or row["section"] != rows[-1]["section"]:
             print(f"\n{row['section']}", file=sys.stderr if as_json else sys.stdout)
         print("  " + _in_words(row), file=sys.stderr if as_json else sys.stdout, flush=True)
