@@ -94,6 +94,7 @@ def test_a_grid_runs_every_combination(tmp_path):
     assert study.runs()[3].agent.alpha_model == 0.05
 
 
+@pytest.mark.interpreted
 def test_agents_have_settings_labels_and_worlds_of_their_own(tmp_path):
     more = """
     [[agents]]
@@ -154,16 +155,17 @@ def test_features_may_belong_to_the_world(tmp_path):
     ]
 
 
+@pytest.mark.interpreted  # some fifty kinds of parts, for a few steps each
 @pytest.mark.parametrize("name", BEYOND)
 def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
     """Each in small worlds, with all its figures and tables: every agent works in every world."""
     study = named_study(name)
-    changes = {"episodes": 20, "updates": None}
+    changes = {"episodes": 5, "updates": None}
     small = [
         world.model_copy(update={**changes, "levels": world.levels and tuple(max(2, n // 10) for n in world.levels)})
         for world in study.worlds
     ]
-    study = study.model_copy(update={"worlds": small, "episodes": 20})
+    study = study.model_copy(update={"worlds": small, "episodes": 5})
     store = Store(tmp_path, create=True)
     run_study(store, study, 2)
     page = write_report(tmp_path).read_text()
