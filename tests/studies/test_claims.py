@@ -136,7 +136,7 @@ class Stub:
         self.holds = holds
 
     def means(self, world, agent, metric):
-        noise = np.random.default_rng(abs(hash((world, agent))) % 2**32).normal(size=self.seeds) * 0.01
+        noise = np.random.default_rng(list(f"{world} {agent}".encode())).normal(size=self.seeds) * 0.01
         return (self.level(world, agent) if self.holds else -self.level(world, agent)) + noise
 
     def diverged(self, world, agent):
