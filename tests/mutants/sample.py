@@ -1,0 +1,91 @@
+"""A seeded sample of mutants, and those that are known to do the same as the code."""
+
+import ast
+import difflib
+import hashlib
+import random
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from mutants.changes import Change, changed, changes_of
+
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+
+
+class Mutant(NamedTuple):
+    """One change of one file.
+
+    Attributes:
+        file: relative to the package, as in models/rows.py.
+        change: what is changed.
+        text: the file as it is then.
+        line: the first line that is changed.
+        diff: the changed lines, without their indentation.
+    """
+
+    file: str
+    change: Change
+    text: str
+    line: int
+    diff: tuple[str, ...]
+
+    @property
+    def package(self) -> str:
+        """The package that the file is in."""
+        return self.file.partition("/")[0]
+
+    @property
+    def key(self) -> str:
+        """A short name, which stays the same while the changed lines and the name of their function do."""
+        return hashlib.sha256("\n".join((self.file, self.change.function, *self.diff)).encode()).hexdigest()[:8]
+
+    def __str__(self) -> str:
+        return "\n".join((f"{self.key}  {self.file}:{self.line} in {self.change.function}", *self.diff))
+
+
+def sample(package: Path, modules: list[str], count: int, seed: int) -> list[Mutant]:
+    """So many mutants of these modules (`models`, `models/rows`), all changes being equally likely."""
+    everything = [
+        (file, source, change)
+        for module in modules
+        for file, source in _files(package, module)
+        for change in changes_of(source)
+    ]
+    random.Random(seed).shuffle(everything)
+    found: list[Mutant] = []
+    for file, source, change in everything:
+        if len(found) == count:
+            break
+        if _is_program(text := changed(source, change)):
+            found.append(Mutant(file, change, text, *_difference(source, text)))
+    return found
+
+
+def equivalent(mutants: list[Mutant]) -> list[Mutant]:
+    """Those that are listed as doing the same as the code, recognised by file, function and changed lines."""
+    listed = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("mutant", [])
+    known = {(entry["file"], entry["function"], *entry["diff"].strip().splitlines()) for entry in listed}
+    return [mutant for mutant in mutants if (mutant.file, mutant.change.function, *mutant.diff) in known]
+
+
+def _is_program(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _files(package: Path, module: str) -> Iterator[tuple[str, str]]:
+    at = package / module
+    for path in sorted(at.rglob("*.py")) if at.is_dir() else [at.with_suffix(".py")]:
+        yield path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")
+
+
+def _difference(source: str, text: str) -> tuple[int, tuple[str, ...]]:
+    """The first line that is changed, and the changed lines."""
+    lines = list(difflib.unified_diff(source.splitlines(), text.splitlines(), n=0, lineterm=""))[2:]
+    first = int(lines[0].split()[1].lstrip("-").partition(",")[0])
+    return first, tuple(f"{line[0]} {line[1:].strip()}" for line in lines[1:])
