@@ -61,6 +61,9 @@ class Text:
 
     def __init__(self, source: str) -> None:
         self.bytes = source.encode()
+        self.tree = ast.parse(source)
+        arguments = (node for node in ast.walk(self.tree) if isinstance(node, ast.arg) and node.annotation)
+        self._kinds = {node.arg: ast.unparse(node.annotation) for node in arguments if node.annotation}
         self._lines = [0]
         for line in self.bytes.splitlines(keepends=True):
             self._lines.append(self._lines[-1] + len(line))
@@ -79,6 +82,12 @@ class Text:
         """The text of a node that stands anywhere in an expression."""
         return self.of(node) if isinstance(node, ATOMS) else f"({self.of(node)})"
 
+    def kind(self, node: ast.AST) -> str:
+        """The type of an argument or a constant; empty for other expressions, of which nothing is known."""
+        if isinstance(node, ast.Constant):
+            return type(node.value).__name__
+        return self._kinds.get(node.id, "") if isinstance(node, ast.Name) else ""
+
     def swaps(self, left: ast.AST, right: ast.AST) -> Iterator[Edit]:
         """Other operators between two operands."""
         first, last = self.span(left)[1], self.span(right)[0]
@@ -95,7 +104,7 @@ def changes_of(source: str) -> list[Change]:
     text = Text(source)
     found = {
         (begin, end, new): Change(begin, end, new, *function)
-        for node, function in places(ast.parse(source), ("", 0))
+        for node, function in places(text.tree, ("", 0))
         for begin, end, new in edits(node, text)
     }
     return [found[key] for key in sorted(found)]
@@ -276,8 +285,8 @@ def _(node: ast.Call, text: Text) -> Iterator[Edit]:
 
 
 def exchanged(left: ast.AST, right: ast.AST, text: Text) -> Iterator[Edit]:
-    """Two arguments in each other's place, unless they are the same."""
+    """Two arguments in each other's place, unless they are the same or of different types, which everybody notices."""
     (begin, first), (last, end) = text.span(left), text.span(right)
     between = text.bytes[first:last].decode()
-    if between.strip() == "," and text.of(left) != text.of(right):
+    if between.strip() == "," and text.kind(left) == text.kind(right) and text.of(left) != text.of(right):
         yield begin, end, text.of(right) + between + text.of(left)

@@ -1,7 +1,6 @@
 """A seeded sample of mutants, and those that are known to do the same as the code."""
 
 import ast
-import difflib
 import hashlib
 import random
 import tomllib
@@ -59,7 +58,7 @@ def sample(package: Path, modules: list[str], count: int, seed: int) -> list[Mut
         if len(found) == count:
             break
         if _is_program(text := changed(source, change)):
-            found.append(Mutant(file, change, text, *_difference(source, text)))
+            found.append(Mutant(file, change, text, *_difference(source, change, text)))
     return found
 
 
@@ -84,8 +83,10 @@ def _files(package: Path, module: str) -> Iterator[tuple[str, str]]:
         yield path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")
 
 
-def _difference(source: str, text: str) -> tuple[int, tuple[str, ...]]:
-    """The first line that is changed, and the changed lines."""
-    lines = list(difflib.unified_diff(source.splitlines(), text.splitlines(), n=0, lineterm=""))[2:]
-    first = int(lines[0].split()[1].lstrip("-").partition(",")[0])
-    return first, tuple(f"{line[0]} {line[1:].strip()}" for line in lines[1:])
+def _difference(source: str, change: Change, text: str) -> tuple[int, tuple[str, ...]]:
+    """The first line that is changed, and the changed lines before and after."""
+    before = source.encode()
+    first, last = (before[:place].count(b"\n") for place in (change.begin, change.end))
+    old = source.splitlines()[first : last + 1]
+    new = text.splitlines()[first : first + change.text.count("\n") + 1]
+    return first + 1, (*(f"- {line.strip()}" for line in old), *(f"+ {line.strip()}" for line in new))

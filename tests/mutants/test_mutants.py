@@ -36,6 +36,11 @@ def test_each_kind_of_place_has_its_changes(line, mutants):
     assert set(mutants) <= set(bodies(f"def f(a, b, c):\n    {line}\n"))
 
 
+def test_arguments_of_one_type_are_exchanged():
+    source = "def f(s: int, a: int, x: Vector):\n    return g(s, a, x)\n"
+    assert bodies(source) == ["return g(a, s, x)"]
+
+
 @pytest.mark.parametrize(
     "source",
     [
