@@ -18,7 +18,7 @@ from mutants.trials import FORKS, PRELOADED, Reach, Tree, asked_about
 REPOSITORY = Path(__file__).parents[2]
 KEPT = REPOSITORY / "build" / "mutants"
 PACKAGES = ["models", "planners", "learners", "exact"]
-MIRRORS = [*PACKAGES, "twins", "agents", "drivers"]  # folders of tests that are asked about them
+MIRRORS = [*PACKAGES, "twins", "agents"]  # folders of tests that are asked about them
 ENVIRONMENT = {"NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 OUTCOMES = ["killed", "timed out", "survived", "equivalent"]
 
