@@ -55,6 +55,11 @@ def test_where_a_walk_came_to_rest_is_corrected_if_it_is_near(monkeypatch, chain
 
 def test_a_walk_comes_to_rest_at_the_stationary_distribution(chain):
     np.testing.assert_allclose(_lazy_walk(chain), stationary_of(chain).d, rtol=1e-10)
+    up, down = np.append(np.full(9, 0.4), 0.0), np.append(0.0, np.full(9, 0.3))  # d(k + 1) = 4/3 d(k)
+    line = sparse.diags_array([down[1:], 1 - up - down, up[:-1]], offsets=[-1, 0, 1]).tocsr()
+    np.testing.assert_allclose(
+        _lazy_walk(line), (4 / 3) ** np.arange(10) / ((4 / 3) ** np.arange(10)).sum(), rtol=1e-10
+    )
     round_trip = sparse.csr_array(np.roll(np.eye(4), 1, axis=1))  # a period does not keep it from resting
     np.testing.assert_allclose(_lazy_walk(round_trip), 0.25)
     slow = sparse.csr_array([[1 - 1e-6, 1e-6], [3e-6, 1 - 3e-6]])
@@ -68,3 +73,14 @@ def test_states_too_rare_for_a_walk_are_left_to_elimination(monkeypatch):
     monkeypatch.setattr(MODULE, "_lazy_walk", lambda P: rest)
     assert _by_mixing(P) is None
     np.testing.assert_allclose(stationary_of(P).d, rest)
+
+
+def test_visits_between_two_of_a_rare_hub_may_overflow():
+    """A hub leads to a ring of four, which leads back with probability 10⁻³⁰⁸: in between are 4 · 10³⁰⁸ visits."""
+    P = np.zeros((5, 5))
+    P[0, 1:] = 0.25
+    P[[1, 2, 3, 4], [2, 3, 4, 1]] = 1.0
+    P[4, 0] = 1e-308
+    visits = stationary_of(P)
+    np.testing.assert_allclose(visits.d[1:], 0.25, rtol=1e-12)
+    assert np.ldexp(visits.scaled[0], 1000 - int(visits.bits[0])) == pytest.approx(np.ldexp(0.25e-308, 1000), rel=1e-9)

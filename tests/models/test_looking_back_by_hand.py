@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
+from backcast.core.randomness import uniform
 from backcast.models.options import option_chances
 from backcast.models.readable import Known
 from backcast.models.truth import backward_rows, restart_rows
@@ -57,6 +58,21 @@ def test_an_option_that_looks_forward_sees_where_it_terminates():
     assert [model.discounted[s, 0, following] for s, following in ((0, 2), (1, 2), (2, 3))] == [0.25, 0.5, 0.0]
 
 
+def test_no_random_number_is_spent_beyond_a_step_that_the_option_would_not_take():
+    """It would take action 0 and terminates in 2: one number for the arrival in 1, one for that in 2, and no more.
+
+    The way 0 → 1 → 2 counts from 1, whose row is conditioned on its own action, but not from 0.
+    """
+    option = bc.Option(1.0, termination=[0, 0, 1, 0], policy=[[1, 0]] * 4)
+    agent = bc.agent("forward", model="counts", option=option)
+    before = walk(agent, 4, 2, 0.5, [])[0].model.ways.stop.stream.copy()
+    steps = [(0, 0, 1.0, 1, False, True), (1, 1, 2.0, 2, False, False)]
+    parts, _ = walk(agent, 4, 2, 0.5, steps, rates=(0.5, 1.0, 0.5, 0.5))
+    assert parts.model.rows.used.tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
+    uniform(before), uniform(before)
+    assert parts.model.ways.stop.stream.tolist() == before.tolist()
+
+
 def test_nobody_plans_from_where_an_episode_begins_after_one_that_was_cut_off():
     """Two episodes of one step, the first cut off: planning from 1 and from 2, not from the beginning of the second."""
     steps = [(0, 0, 1.0, 1, False, True), (1, 0, 1.0, 2, False, True)]
@@ -105,6 +121,15 @@ def test_a_restart_earns_nothing_and_bootstraps_from_how_the_end_was_reached():
     np.testing.assert_allclose(model.discounted[[2, 0]], [[0.25, 0, 0], [0, 0, 0]])
 
 
+@pytest.mark.parametrize("kind", ["backward", "forward"])
+def test_a_mean_of_one_reward_is_that_reward_to_the_last_bit(kind):
+    """As 1 + (0.1 − 1) is not."""
+    parts, _ = walk(bc.agent(kind, model="counts"), 3, 1, 0.7, [(0, 0, 0.1, 1, False, True)])
+    rows = parts.model.rows
+    row = rows.offset[1 if kind == "backward" else 0]
+    assert (rows.reward[row], rows.weight[row]) == (0.1, 1.0)
+
+
 def test_weights_of_one_number_of_steps_are_a_horizon():
     steps = [(0, 0, 1.0, 1, False, True), (1, 0, 2.0, 2, False, False), (2, 0, 4.0, 3, False, False)]
     of_weights = learned(bc.agent("backward", model="counts", weights=(0.0, 1.0, 0.0)), 5, 1, steps)
@@ -116,6 +141,7 @@ def test_weights_of_one_number_of_steps_are_a_horizon():
 def test_in_control_what_is_earned_belongs_to_the_state_arrived_in():
     """0, a=1 → 1 with reward 3: the row of 1 has weights 1 : e : 1 : 1 for (0,0), (0,1), (1,0), (1,1), and r(1) = 3."""
     model = learned(bc.agent("backward"), 2, 2, [(0, 1, 3.0, 1, False, True)])
+    assert model.model.predecessors(1).reward.tolist() == [3]
     np.testing.assert_allclose(model.states[1], np.array([1 + E, 2]) / (3 + E))
     np.testing.assert_allclose(model.reward, [0, 3])
     np.testing.assert_allclose(model.earned, [[0, 0], 3 * np.array([1 + E, 2]) / (3 + E)])

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import backcast as bc
+from backcast.agents.kinds import Setup
 from backcast.models.linear.blocks import BLOCK, as_dense, empty_blocks, with_blocks
 from backcast.models.linear.regression import dot
 from backcast.models.linear.scaling import running_mean
-from by_hand import walk
+from by_hand import follow, walk
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 15, 16, 17, 31])
@@ -69,17 +70,20 @@ def test_residuals_are_what_features_differ_from_their_mean(n_actions):
 
 @pytest.mark.parametrize("n_actions", [1, 2])
 def test_without_residuals_drawn_features_are_their_mean(n_actions):
-    """Then planning with a drawn predecessor is the naive update."""
+    """Then planning with a drawn predecessor is the naive update. (No state ends, so that no feature stands apart.)"""
     features = np.array([[1.0, 0.0, 2.0], [0.5, 1.0, 0.0], [0.0, 1.0, 1.0]])
     steps = [(0, 0, 1.0, 1, False, True), (1, n_actions - 1, 2.0, 0, False, False), (0, 0, -1.0, 0, False, False)]
+    everywhere = np.full((3, n_actions, 3), 1 / 3)
+    world = bc.worlds.from_mdp(bc.FiniteMDP(everywhere, np.zeros((3, n_actions)), 0.5, [1, 0, 0]))
     found = []
     for model in ("gaussian", "naive"):
         agent = bc.agent("backward", features=features, model=model, learn=False)
-        parts, _ = walk(agent, 3, n_actions, 0.5, steps, rates=(0.5, 0.5, 0.0, 0.0))
+        parts = agent.build(Setup(3, n_actions, 0.5, world))
+        follow(parts, steps * 2, (0.5, 0.5, 0.0, 0.0))
         if model == "gaussian":
             parts.model.seen[0] = 0
         parts.values.w[:] = np.arange(1.0, parts.values.w.size + 1)
         assert parts.planner.how.correct(parts.model, parts.values, 0, 0.5, 0.5, 0.25) == 1
         found.append(parts.values.w.copy())
     np.testing.assert_allclose(*found, rtol=1e-14)
-    assert np.abs(found[0] - np.arange(1.0, found[0].size + 1)).max() > 0.01
+    assert (found[0] != np.arange(1.0, found[0].size + 1)).any()

@@ -79,8 +79,8 @@ def main() -> int:
         for mutant, outcome in workshop.each("mutants", tried, attempt):
             outcomes[mutant] = outcome
             if outcome == "survived":
-                print(f"\r{mutant}\n", flush=True)
-    print(_table(outcomes))
+                print(f"\n{mutant}", flush=True)
+    print(f"\n{_table(outcomes)}")
     return int(10 * Counter(outcomes.values())["survived"] > len(outcomes))
 
 

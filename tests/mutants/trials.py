@@ -36,7 +36,7 @@ OPTIONS = [
     *("--quiet", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--hypothesis-seed=0"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of what the server has imported already
 ]
-LONGEST = 4.0  # seconds of tests that a mutant is tried with, as long as they took while they were watched
+LONGEST = 6.0  # seconds of tests that a mutant is tried with, as long as they took while they were watched
 WATCHED = 900  # seconds that the tests of one file may take
 MEMORY = 8 * 2**30  # bytes that a trial may take
 

@@ -6,6 +6,8 @@ import pytest
 import backcast as bc
 from backcast.agents.kinds import Setup
 from backcast.core.interaction import Step
+from backcast.core.randomness import imagination
+from backcast.models.rows import draw_unobserved
 from backcast.planners.forward import SampledSuccessors
 from backcast.planners.replay import empty_memory, empty_prioritized_memory
 from by_hand import line, walk
@@ -26,6 +28,24 @@ def test_nobody_plans_on_from_a_predecessor_that_was_never_observed():
     """The row of 2 is uniform: each of five samples corrects one pair and ends there, whatever the depth."""
     parts = built(bc.agent("backward", sample=5, depth=3))
     assert parts.planner.how.correct(parts.model, parts.values, 2, 0.5, 0.5, 0.5) == 5
+
+
+def test_a_sample_goes_on_from_any_state_that_was_observed():
+    """2 → 0 → 1 with rewards 4 and 2: from 1 it corrects 0, and from 0 then 2, with γ = 0.5 and step size 1."""
+    agent = bc.agent("backward", model="counts", sample=1, depth=2, learn=False)
+    steps = [(2, 0, 4.0, 0, False, True), (0, 0, 2.0, 1, False, False)]
+    parts, _ = walk(agent, 4, 1, 0.5, steps, rates=(0.0, 1.0, 0.0, 0.0))
+    assert parts.planner.how.correct(parts.model, parts.values, 1, 0.5, 0.5, 1.0) == 2
+    np.testing.assert_allclose(parts.values.as_array()[:, 0], [2, 0, 4 + 0.5 * 2, 0])
+
+
+def test_what_was_observed_is_never_drawn_from_the_unobserved():
+    """2, 0 and 3 led to 1: only 1 itself is left."""
+    parts, _ = walk(bc.agent("backward"), 4, 1, 0.5, [(s, 0, 0.0, 1, False, True) for s in (2, 0, 3)])
+    rows, stream = parts.model.rows, imagination(0, 1)
+    first = rows.offset[1]
+    assert {draw_unobserved(rows, first, first + rows.used[1], stream) for _ in range(20)} == {1}
+    assert {draw_unobserved(rows, first, first + 1, stream) for _ in range(100)} == {0, 1, 3}
 
 
 @pytest.mark.parametrize(("model", "updates"), [("softmax", 3), ("counts", 0)])
