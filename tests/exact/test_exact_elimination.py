@@ -36,9 +36,9 @@ def test_dense(n):
 
 
 def test_wide_blocks_are_eliminated_in_blocks_themselves(monkeypatch):
-    """With blocks of 4 states, more than 4 are taken by 16."""
-    monkeypatch.setattr(elimination, "_BLOCK", 4)
-    Q, leak, system, rng = leaky(50, 20)
+    """With blocks of 16 states, more than 64 are taken by 64."""
+    monkeypatch.setattr(elimination, "_BLOCK", 16)
+    Q, leak, system, rng = leaky(150, 20)
     assert_solved(Dense(Q, leak), system, rng)
 
 

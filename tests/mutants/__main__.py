@@ -74,8 +74,11 @@ def main() -> int:
         reaches: list[Reach] = []
         for _, found in workshop.each("files of tests", tests, lambda tree, path: tree.reach_of(path, KEPT)):
             reaches += found
+
+        def attempt(tree: Tree, mutant: Mutant) -> str:
+            return tree.outcome(mutant, asked_about(mutant, reaches))
+
         tried = [mutant for mutant in mutants if mutant not in outcomes]
-        attempt = lambda tree, mutant: tree.outcome(mutant, asked_about(mutant, reaches))  # noqa: E731
         for mutant, outcome in workshop.each("mutants", tried, attempt):
             outcomes[mutant] = outcome
             if outcome == "survived":

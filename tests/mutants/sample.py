@@ -64,9 +64,14 @@ def sample(package: Path, modules: list[str], count: int, seed: int) -> list[Mut
 
 def equivalent(mutants: list[Mutant]) -> list[Mutant]:
     """Those that are listed as doing the same as the code, recognised by file, function and changed lines."""
-    listed = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get("mutant", [])
-    known = {(entry["file"], entry["function"], *entry["diff"].strip().splitlines()) for entry in listed}
+    known = {(entry["file"], entry["function"], *entry["diff"].strip().splitlines()) for entry in listed()}
     return [mutant for mutant in mutants if (mutant.file, mutant.change.function, *mutant.diff) in known]
+
+
+def listed() -> list[dict[str, str]]:
+    """The list of mutants that do the same as the code: `file`, `function`, `diff`, and `why`."""
+    entries: list[dict[str, str]] = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["mutant"]
+    return entries
 
 
 def _is_program(text: str) -> bool:

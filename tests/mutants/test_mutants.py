@@ -1,7 +1,10 @@
 """The tool itself: which changes it makes, and how it chooses tests."""
 
+from pathlib import Path
+
 import pytest
 
+import backcast as bc
 from mutants import sample
 from mutants.changes import changed, changes_of
 from mutants.trials import LONGEST, Reach, asked_about
@@ -89,6 +92,15 @@ def test_equivalent_mutants_are_recognised_by_what_is_changed_wherever_it_stands
     moved.write_text("\n\n" + moved.read_text())
     (same,) = sample.equivalent(sample.sample(package, ["models"], 100, seed=0))
     assert (same.line, same.diff) == (4, ("- return a < b", "+ return a <= b"))
+
+
+def test_the_list_of_equivalent_mutants_is_of_the_code_as_it_is():
+    for entry in sample.listed():
+        source = (Path(bc.__file__).parent / entry["file"]).read_text(encoding="utf-8")
+        lines = {line.strip() for line in source.splitlines()}
+        assert {line[2:] for line in entry["diff"].splitlines() if line.startswith("- ")} <= lines, entry
+        assert entry["function"] in {change.function for change in changes_of(source)}, entry
+        assert entry["why"]
 
 
 def test_tests_that_reach_the_function_are_asked_the_quickest_first_while_there_is_time(package):
