@@ -3,7 +3,7 @@
 #   make lab         set up .venv, install with the lab extra, open the lab in the browser
 #   make test        set up .venv, install with the development extra, run lint, types and tests
 # Beside them: make quick (a part of the tests, interpreted, in a minute), make slow (what takes long),
-# make page, minimal, pythons, torture.
+# make page, minimal, pythons, torture, mutants (does a test fail if a place of the code is changed?).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PAGE := tests/page
 
-.PHONY: reproduce lab test lint types check quick slow page minimal pythons lock torture figures findings clean
+.PHONY: reproduce lab test lint types check quick slow page minimal pythons lock torture mutants figures findings clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -62,6 +62,10 @@ lock: .venv/bin/uv
 
 torture: .venv/developing
 	$(BIN)/pytest torture
+
+# make mutants ARGUMENTS='--seed 1 --module models/rows': others than the usual 400.
+mutants: .venv/developing
+	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGUMENTS)
 
 figures: .venv/developing
 	$(BIN)/python docs/figures/reversal.py

@@ -154,3 +154,19 @@ def test_offline_td():
     views = bc.exact.offline_td([0, 1], [1.0, 2.0], [3.0, 5.0], 0.5)
     np.testing.assert_allclose(views.left, [-1, -3])
     np.testing.assert_allclose(views.right, [-1, -3])
+
+
+def test_nothing_is_earned_in_a_terminal_state_whatever_its_rows_say():
+    reward = np.repeat([[[1.0], [2.0]], [[5.0], [7.0]]], 2, axis=2)
+    mdp = bc.FiniteMDP([[[0, 1], [1, 0]], [[1, 0], [0, 1]]], reward, 0.5, [1, 0], [False, True])
+    np.testing.assert_allclose(bc.exact.action_value(mdp, [0, 0]), [[1, 2 + 0.5 * 1], [0, 0]])
+    np.testing.assert_allclose(bc.exact.optimal(mdp).q, [[1, 2 + 0.5 * 4], [0, 0]])  # to stay is worth 2 / (1 − 0.5)
+
+
+@pytest.mark.parametrize("discount", [0.5, 1.0])
+def test_of_equally_good_actions_the_first_is_taken(discount):
+    """Both actions of 0 and of 1 lead on, to the same state with the same reward."""
+    ahead = [[0, 1, 0], [0, 0, 1], [0, 0, 1]]
+    mdp = bc.FiniteMDP([[row, row] for row in ahead], np.full((3, 2), -1.0), discount, [1, 0, 0], [0, 0, 1])
+    for method in ("policy-iteration", "value-iteration"):
+        np.testing.assert_array_equal(bc.exact.optimal(mdp, method).policy[:2], [[1, 0], [1, 0]])

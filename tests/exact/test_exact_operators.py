@@ -112,6 +112,13 @@ def test_models_that_no_memory_holds_are_refused_before_they_are_made(n):
     assert exact.n_step(mdp, None, 5).states.nnz == n
 
 
+def test_ten_dense_matrices_of_eight_bytes_a_number_may_take_eight_gigabytes():
+    """10 · 8 · 10,362² = 8.5897 · 10⁹ is just below 8 · 2³⁰ = 8.5899 · 10⁹."""
+    ways.refuse_large_model(10_362)
+    with pytest.raises(bc.InputError, match=r"10,363 states would need about 8\.0 GiB as matrices, more than the 8"):
+        ways.refuse_large_model(10_363)
+
+
 def _corner(n):
     return sparse.csr_array(([1.0], ([n - 1], [0])), shape=(n, n))
 
@@ -159,7 +166,7 @@ def test_reverse_by_hand():
     np.testing.assert_array_equal(back[1:3, [0, 3]], 0)
     thin = exact.reverse(sparse.csr_matrix(P))
     np.testing.assert_allclose(thin.toarray()[1:3, 1:3], expected)
-    assert np.isnan(thin[[0], [0]]).all()
+    assert np.isnan(thin[[0, 3], [0, 3]]).all()
     assert np.isnan(thin.sum(axis=1)[[0, 3]]).all()
     np.testing.assert_array_equal(exact.reverse([[0, 1], [1, 0]]), [[0, 1], [1, 0]])
 

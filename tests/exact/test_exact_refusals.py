@@ -36,6 +36,7 @@ REFUSALS = {
     "n nan": (lambda: exact.n_step(MDP, PI, float("nan")), r"n: nan given, expected a whole number"),
     "n None": (lambda: exact.equivalences(MDP, PI, n=None), r"n: None given, expected a whole number"),
     "weights sum": (lambda: exact.multi_time(MDP, PI, [0.5, 0.4]), r"weights: they sum to 0\.9"),
+    "weights negative": (lambda: exact.multi_time(MDP, PI, [1.5, -0.5]), r"weights: they sum to 1, smallest -0\.5"),
     "weights shape": (lambda: exact.multi_time(MDP, PI, []), r"weights: shape \(0,\) given"),
     "lam": (lambda: exact.lambda_model(MDP, PI, 1.5), r"lam: 1\.5 in state 0, expected a number in \[0, 1\]"),
     "lam shape": (
@@ -72,6 +73,7 @@ REFUSALS = {
         r"states: expected whole numbers from 0 to 1",
     ),
     "rows": (lambda: exact.offline_td([0], [1.0], [0, 0], 0.9, [[1.0]]), r"features: shape \(1, 1\) given"),
+    "features flat": (lambda: exact.offline_td([0], [1.0], [0, 0], 0.9, [1.0, 1.0]), r"features: shape \(2,\) given"),
     "tolerance": (lambda: exact.optimal(MDP, tolerance=0), r"tolerance: 0 given, expected a positive number"),
     "iterations": (
         lambda: exact.optimal(bc.FiniteMDP(T, T, 0.9, [1, 0]), "value-iteration", max_iterations=1),
