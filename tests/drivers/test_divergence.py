@@ -14,10 +14,11 @@ from hypothesis.extra import numpy as hnp
 
 import backcast as bc
 from backcast.core.errors import InputError
+from backcast.drivers.metrics import lost_episodes
 from backcast.report import capacity, comparisons, figures, numbers, page
 from backcast.studies import check_study, export, resampling, results
 from backcast.studies.claims import CONTRADICTED, UNDECIDED, Part, Verdict, judge
-from backcast.studies.divergence import divergences, in_words, lost_episodes
+from backcast.studies.divergence import divergences, in_words
 from backcast.studies.results import Results
 from backcast.studies.runner import run_study
 from backcast.studies.spec import PLOT_NAMES

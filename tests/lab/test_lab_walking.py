@@ -9,7 +9,7 @@ import pytest
 import backcast as bc
 from backcast.core.errors import InputError
 from backcast.lab import lockstep as lockstep_module
-from backcast.lab.config import EPISODES, TABLES, LabConfig, read_config, setting_descriptions, world_descriptions
+from backcast.lab.config import EPISODES, LabConfig, offered, read_config, setting_descriptions, world_descriptions
 from backcast.lab.frames import encode, greedy_masks
 from backcast.lab.further import SEEDS, Further, _band
 from backcast.lab.inspection import answer
@@ -423,7 +423,10 @@ def test_what_does_not_fit_together_names_the_side():
         scene({"kind": "backward", "lam": 0.5}, "backward", world=wide)
     with pytest.raises(InputError, match="right: 'backward,depth=4' may correct"):
         scene("td", {"kind": "backward", "depth": 4}, world={"kind": "random-walk", "n": 500, "jump": 50})
-    table = {"kind": "gymnasium", "id": next(name for name in TABLES if name.startswith("Taxi"))}
+    table = {
+        "kind": "gymnasium",
+        "id": next(name for name in offered()["gymnasium"].sketch.choices()["id"] if name.startswith("Taxi")),
+    }
     with pytest.raises(InputError, match="left: 'expected-trace' may connect every state"):
         scene("expected-trace", "q", world=table)
 

@@ -15,6 +15,9 @@ from backcast.exact import value
 from backcast.exact.chains import as_policy, mix
 from backcast.mdp import FiniteMDP
 
+Purpose = Literal["prediction", "control"]  # what an agent does in a world: predict values, or improve them
+Judge = Literal["rmsve", "steps", "reward"]  # the metrics by which agents are compared in worlds
+
 _DENSE_LIMIT = 1_000_000
 _ROUNDING = 1e-9  # expected rewards are equal if they differ by no more than this part
 
@@ -115,8 +118,15 @@ class World:
         """Whether there is nothing to choose: values are predicted, not improved."""
         return self.policy is not None or self.mdp.n_actions == 1
 
+    @property
+    def purpose(self) -> Purpose:
+        """What an agent does here."""
+        if self.redraw is not None:
+            return self.draw(0).purpose
+        return "prediction" if self.is_prediction else "control"
+
     @cached_property
-    def judged_by(self) -> Literal["rmsve", "steps", "reward"]:
+    def judged_by(self) -> Judge:
         """The metric by which agents are compared here.
 
         In prediction the error of the values, `rmsve`: lower is better. In control the `reward` of an episode: higher
