@@ -48,12 +48,12 @@ class LabWorld(WorldSpec):
         kind, given = WORLDS[self.kind], self.arguments
         limits = {name: each.form.high for name, each in kind.keys.items() if each.form is not None}
         sizes = [(name, given[name], limit) for name, limit in limits.items() if limit is not None and name in given]
-        sizes += [(what, size, MOST[what]) for what, size in kind.sketch.sizes(given).items()]
+        sizes += [(what, size, MOST[what]) for what, size in kind.sketch.sizes(given).items() if what in MOST]
         for name, size, most in sizes:
             if size > most:
                 raise ValueError(f"{name} is {size:,}, expected at most {most:,} in the lab")
         for name, choices in kind.sketch.choices().items():
-            one_of(choices, given[name])
+            one_of(choices, given.get(name, choices[0]))
         if self.updates or self.episodes or self.settings.given():
             raise ValueError("episodes, updates and settings belong to studies, not to a world in the lab")
         return self
@@ -143,7 +143,8 @@ def setting_descriptions() -> dict[str, dict[str, Any]]:
 
 
 def _described(setting: Setting, form: Form) -> dict[str, Any]:
-    told: dict[str, Any] = {"help": f"{setting.meaning[:1].upper()}{setting.meaning[1:]}."}
+    sentence = f"{setting.meaning[:1].upper()}{setting.meaning[1:]}." if setting.meaning else ""
+    told: dict[str, Any] = {"help": sentence}
     told["type"] = "choice" if form.choices else _TYPES[_type(setting)]
     told |= {"choices": list(form.choices)} if form.choices else {}
     bounds = {"least": form.low, "most": form.high}

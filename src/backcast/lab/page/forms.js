@@ -138,8 +138,8 @@ export class Forms {
   #choose(origin, kind) {
     let notices = [];
     if (origin === "world") {
-      const needed = Object.entries(this.#world(kind).keys).filter(([, { needed }]) => needed);
-      const fresh = Object.fromEntries(needed.map(([key, { choices }]) => [key, choices?.[0]]));
+      const keys = Object.entries(this.#world(kind).keys).filter(([, { needed }]) => needed);
+      const fresh = Object.fromEntries(keys.map(([key, { choices }]) => [key, choices?.[0]]));
       this.config.world = structuredClone(this.worlds.get(kind) ?? { kind, ...fresh });
       const purpose = this.#purposeOf(this.config.world);
       notices = ["left", "right"].map((side) => this.#fit(side, this.config[side].kind, purpose));
