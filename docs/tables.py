@@ -1,35 +1,67 @@
-"""Write the table of settings into docs/agents.md, from the one that agents are checked by: python docs/tables.py."""
+"""Write tables into docs, of the settings, worlds and metrics that there are: python docs/tables.py."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from backcast.agents.kinds import KINDS
-from backcast.agents.settings import COMMON, SETTINGS, Setting
+from backcast.agents.settings import COMMON, SETTINGS
+from backcast.core.settings import Setting
+from backcast.drivers.metrics import METRICS
+from backcast.worlds.kinds import WORLDS, WorldKind
 
-PAGE = Path(__file__).parent / "agents.md"
-BEGIN, END = "<!-- settings: written by docs/tables.py -->", "<!-- end of settings -->"
+PAGES = [Path(__file__).parent / name for name in ("agents.md", "studies.md")]
 
 
-def settings_table() -> str:
-    """All settings of Backcast's own kinds: name, meaning, what is allowed, and who takes it."""
+def settings() -> Iterable[str]:
+    """All settings of Backcast's own kinds of agents: name, meaning, what is allowed, and who takes it."""
     own = [kind for kind in KINDS.values() if kind.is_builtin]
-    rows = ["| setting | meaning | allowed | taken by |", "|---|---|---|---|"]
-    rows += [_row(setting, "all kinds, where it applies") for setting in COMMON.values()]
+    yield from ("| setting | meaning | allowed | taken by |", "|---|---|---|---|")
+    for setting in COMMON.values():
+        yield f"{_about(setting)} | all kinds, where it applies |"
     for name, setting in SETTINGS.items():
-        rows.append(_row(setting, ", ".join(f"`{kind.name}`" for kind in own if name in kind.settings)))
-    return "\n".join(rows)
+        yield f"{_about(setting)} | {', '.join(f'`{kind.name}`' for kind in own if name in kind.settings)} |"
 
 
-def _row(setting: Setting, who: str) -> str:
-    default = "" if setting.default is None else f" ({setting.default})"
-    return f"| `{setting.name}` | {setting.meaning} | {setting.allowed}{default} | {who} |"
+def worlds() -> Iterable[str]:
+    """All keys of Backcast's own kinds of worlds: meaning, and what is allowed."""
+    yield from ("| kind | key | meaning | allowed |", "|---|---|---|---|")
+    for kind in WORLDS.values():
+        for number, key in enumerate(kind.keys.values() if kind.is_builtin else ()):
+            name = "" if number else f"`{kind.name}` "
+            yield f"| {name}{_about(key, _default(kind, key))} |"
 
 
-def page_with_table(text: str) -> str:
-    """The page with its table as it should be."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{settings_table()}\n{END}{after}"
+def _default(kind: WorldKind, key: Setting) -> str:
+    if key.name == "seed" and kind.drawn:
+        return " (every seed of the study draws its own)"
+    return " (needed)" if key.name in kind.required else ""
+
+
+def metrics() -> Iterable[str]:
+    """Backcast's own metrics."""
+    yield from ("| metric | label | measured in | better |", "|---|---|---|---|")
+    for each in METRICS.values():
+        if each.is_builtin:
+            yield f"| `{each.name}` | {each.label} | {each.purpose} | {each.better.partition(' ')[0]} |"
+
+
+def _about(setting: Setting, default: str = "") -> str:
+    if not default and setting.default is not None:
+        default = f" ({list(setting.default) if isinstance(setting.default, tuple) else setting.default})"
+    return f"| `{setting.name}` | {setting.meaning} | {setting.allowed}{default}"
+
+
+def page_with_tables(text: str) -> str:
+    """The page with its tables as they should be: between `<!-- name: … -->` and `<!-- end of name -->`."""
+    for table in (settings, worlds, metrics):
+        name = table.__name__
+        begin, end = f"<!-- {name}: written by docs/tables.py -->", f"<!-- end of {name} -->"
+        content = "\n".join([begin, *table(), end])
+        text = re.sub(f"{begin}.*?{end}", lambda _, content=content: content, text, flags=re.S)
+    return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(page_with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from registries import registries_as_they_were  # noqa: F401  a fixture
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", re.S | re.M)  # and what it prints
@@ -20,6 +22,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("block", "stated"), EXAMPLES)
+@pytest.mark.usefixtures("registries")
 def test_python_blocks_print_what_the_text_block_after_them_says(block, stated, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with np.printoptions():
@@ -54,10 +57,11 @@ def test_every_kind_and_setting_is_described():
     assert [name for name in SETTINGS if f"`{name}" not in page] == []
 
 
-def test_the_table_of_settings_is_the_one_that_agents_are_checked_by():
+def test_tables_are_those_that_agents_and_worlds_are_checked_by():
     tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
-    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
-    assert page == tables["page_with_table"](page), "run: python docs/tables.py"
+    pages = [page.read_text(encoding="utf-8") for page in tables["PAGES"]]
+    assert sum(page.count("<!-- end of ") for page in pages) == 3
+    assert pages == [tables["page_with_tables"](page) for page in pages], "run: python docs/tables.py"
 
 
 def test_the_kubernetes_example_starts_commands_that_exist(tmp_path):

@@ -15,7 +15,7 @@ from backcast.studies.statistics import bootstrap, paired_difference
 
 def over_episodes(result: Results, world: str) -> Iterator[str]:
     """Mean over episodes of every agent, with its interval and the paired difference to the first."""
-    metric, agents = judged_by(result, world), result.agents(world)
+    metric, agents = judged_by(result, world).name, result.agents(world)
     yield f"\n| {world} | {metric} | less than {agents[0]} by | value updates |\n|---|---|---|---|"
     for agent in agents:
         if result.diverged(world, agent).any():

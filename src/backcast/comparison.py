@@ -10,13 +10,13 @@ import numpy as np
 from backcast.agents import Agent
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError, nearest
+from backcast.drivers.metrics import METRICS
 from backcast.drivers.progress import watching
 from backcast.drivers.results import Runs
 from backcast.drivers.run import Seed, check_agent, check_limit, check_seeds, check_world, run, setup_for
 from backcast.studies.describing import describe_study
-from backcast.studies.divergence import lost_episodes
 from backcast.studies.exported import Varied, checked_target, write_long
-from backcast.studies.metrics import METRIC_NAMES, PER_EPISODE, better, in_units, sign, worst
+from backcast.studies.metrics import checked_metric, in_units
 from backcast.studies.results import Measured, long_table
 from backcast.studies.statistics import Interval, bootstrap, paired_difference
 from backcast.worlds import World
@@ -32,6 +32,7 @@ def compare(
     baseline: str | None = None,
     workers: int | None = None,
     progress: bool | None = None,
+    metric: str | None = None,
 ) -> "Comparison":
     """Run every agent in every world, all on the same seeds, and compare them.
 
@@ -45,6 +46,7 @@ def compare(
         baseline: the name of the agent that the others are compared with; by default the first.
         workers: as of `backcast.run`.
         progress: whether to show progress on stderr; None: if it is a terminal.
+        metric: the name of the metric to compare them by; None: what each world is judged by.
 
     Examples:
         >>> from backcast import agent, worlds
@@ -59,6 +61,8 @@ def compare(
         raise InputError(
             f"baseline: {baseline!r} given, expected one of {', '.join(players)}{nearest(baseline, players)}"
         )
+    if metric is not None:
+        _refuse_unmeasured(metric, places)
     pairs = [(world, agent) for world in places for agent in players]
     for world, agent in pairs:
         _refuse_unsuited(world, places[world], agent, players[agent], chosen[0])
@@ -67,7 +71,7 @@ def compare(
         for world, agent in pairs:
             runs[world, agent] = run(places[world], players[agent], episodes, chosen, workers=workers)
             advance()
-    return Comparison(places, players, runs, baseline)
+    return Comparison(places, players, runs, baseline, metric)
 
 
 class Row(NamedTuple):
@@ -103,12 +107,14 @@ class Comparison:
         made_agents: the agents, by name.
         runs: the results by world and agent, `runs["maze", "q"]`.
         baseline: the name of the agent that the others are compared with.
+        metric: by which they are compared; None: what each world is judged by.
     """
 
     made_worlds: dict[str, World]
     made_agents: dict[str, Agent]
     runs: dict[tuple[str, str], Runs] = field(repr=False)
     baseline: str
+    metric: str | None = None
 
     @property
     def worlds(self) -> list[str]:
@@ -127,15 +133,11 @@ class Comparison:
     @property
     def judged_by(self) -> dict[str, str]:
         """The metric by which agents are compared in each world."""
-        return {name: world.judged_by for name, world in self.made_worlds.items()}
+        return {name: self.metric or world.judged_by for name, world in self.made_worlds.items()}
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
         """A metric of each seed and episode; as bad as can be from the episode on in which a run diverged."""
-        runs = self.runs[world, agent]
-        values: Vector = np.asarray(getattr(runs, metric), dtype=np.float64)
-        if metric not in PER_EPISODE:  # errors are infinite already
-            return values
-        return np.where(lost_episodes(runs.steps.astype(np.float64), runs.diverged), worst(metric), values)
+        return self.runs[world, agent].measured(metric)
 
     def diverged(self, world: str, agent: str) -> Indices:
         """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
@@ -148,7 +150,7 @@ class Comparison:
     def _row(self, world: str, agent: str) -> Row:
         metric, runs = self.judged_by[world], self.runs[world, agent]
         mine, theirs = (self.curves(world, name, metric).mean(axis=1) for name in (agent, self.baseline))
-        mean = in_units(bootstrap(sign(metric) * mine, seed=0), metric)
+        mean = in_units(bootstrap(METRICS[metric].sign * mine, seed=0), METRICS[metric])
         comparable = agent != self.baseline and np.isfinite([mine, theirs]).all()
         difference = paired_difference(mine, theirs, seed=0) if comparable else None
         return Row(world, agent, metric, mean, difference, len(mine), float(runs.updates.total.mean()))
@@ -161,8 +163,8 @@ class Comparison:
 
     def _table(self, rows: Sequence[Row]) -> str:
         """A heading and a line for each agent of a world."""
-        episodes, metric = self._any.steps.shape[1], rows[0].metric
-        heading = f"{rows[0].world}: {METRIC_NAMES[metric]}, {better(metric)}; {self.seeds} seeds × {episodes} episodes"
+        episodes, metric = self._any.steps.shape[1], METRICS[rows[0].metric]
+        heading = f"{rows[0].world}: {metric.label}, {metric.better}; {self.seeds} seeds × {episodes} episodes"
         cells = [("agent", "mean", f"difference to {self.baseline}", "value updates")]
         for row in rows:
             without = "baseline" if row.agent == self.baseline else "diverged"
@@ -214,7 +216,9 @@ class Comparison:
 
         self._refuse_seeds(self._any.seeds == tuple(range(self.seeds)), "0, 1, 2, … as a study has them")
         store, episodes = Store(directory, create=True), self._any.steps.shape[1]
-        study = describe_study(name, store.directory, self.made_worlds, self.made_agents, episodes, self.seeds)
+        study = describe_study(
+            name, store.directory, self.made_worlds, self.made_agents, episodes, self.seeds, self.judged_by.values()
+        )
         with store.writing():
             store.add_study(study, self.seeds)
             index = store.index()
@@ -251,6 +255,14 @@ def _named(field: str, given: Any, kind: type[T], check: Callable[[Any], None]) 
         if names.count(name) > 1:
             raise InputError(f'{field}: {name!r} is there twice; give them names, {field}={{"first": …, "second": …}}')
     return dict(pairs)
+
+
+def _refuse_unmeasured(metric: str, places: Mapping[str, World]) -> None:
+    """Raise if a metric is not known, or not measured in one of the worlds."""
+    its = checked_metric(metric)
+    for name, world in places.items():
+        if not its.is_measured_in(world.purpose):
+            raise InputError(f"metric: {metric!r} is measured in {its.purpose} worlds, and {name} is none")
 
 
 def _refuse_unsuited(world: str, place: World, agent: str, player: Agent, seed: Any) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from backcast.core.errors import InputError
-from backcast.lab.config import EPISODES, TABLES, LabConfig, read_config, setting_descriptions, world_descriptions
+from backcast.lab.config import EPISODES, LabConfig, offered, read_config, setting_descriptions, world_descriptions
 from backcast.lab.lockstep import Lockstep
 from backcast.lab.messages import hello
 from lab_scenes import config, scene
@@ -69,7 +69,8 @@ def test_what_does_not_fit_together_names_the_side():
         scene({"kind": "backward", "lam": 0.5}, "backward", world=wide)
     with pytest.raises(InputError, match="right: 'backward,depth=4' may correct"):
         scene("td", {"kind": "backward", "depth": 4}, world={"kind": "random-walk", "n": 500, "jump": 50})
-    table = {"kind": "gymnasium", "id": next(name for name in TABLES if name.startswith("Taxi"))}
+    tables = offered()["gymnasium"].sketch.choices()["id"]
+    table = {"kind": "gymnasium", "id": next(name for name in tables if name.startswith("Taxi"))}
     with pytest.raises(InputError, match="left: 'expected-trace' may connect every state"):
         scene("expected-trace", "q", world=table)
 

@@ -18,7 +18,7 @@ WALK = 'episodes = 2\nseeds = 2\n[[agents]]\nkind = "td"\n[[worlds]]\nkind = "ra
     [
         (TABLE + 'id = "Nope-v9"', r"worlds\.0: env: 'Nope-v9' cannot be made \(.*doesn't exist"),
         (TABLE + 'id = "FrozenLake-v0"', r"worlds\.0: env: 'FrozenLake-v0' cannot be made \(.*deprecated"),
-        (TABLE + 'id = "FrozenLake-v1"\nmax_steps = 0', r"worlds\.0\.max_steps: 0 given, .*greater than or equal to 1"),
+        (TABLE + 'id = "FrozenLake-v1"\nmax_steps = 0', r"worlds\.0\.max_steps: 0 given, expected a whole number, 1"),
         (MAZE + "x = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         (MAZE + "x = " + "9" * 5000, "a number in it has more digits than any number needs"),
         (MAZE.replace('"q"', '"' + "q" * 100_000 + '"'), r"agents\.0\.kind: \"q{70,}\.\.\. given"),

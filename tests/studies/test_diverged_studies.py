@@ -6,9 +6,10 @@ import json
 import numpy as np
 
 import backcast as bc
+from backcast.drivers.metrics import lost_episodes
 from backcast.studies import check_study, export
 from backcast.studies.claims import CONTRADICTED, UNDECIDED, Part, Verdict, judge
-from backcast.studies.divergence import divergences, in_words, lost_episodes
+from backcast.studies.divergence import divergences, in_words
 from backcast.studies.results import Results
 from backcast.studies.runner import run_study
 from backcast.studies.statistics import Interval

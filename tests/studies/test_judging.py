@@ -12,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import backcast as bc
+from backcast.drivers.metrics import METRICS
 from backcast.report import numbers, page
 from backcast.report.drawing import joined
 from backcast.report.figures import PLOTS
@@ -224,7 +225,7 @@ def test_a_run_that_diverged_loses_where_reward_counts():
         def value_updates(self, world, agent):
             return 1.0
 
-    row = page._row(ByHand(), "FrozenLake-v1", CAREFUL, ["steps", "reward"], "reward")
+    row = page._row(ByHand(), "FrozenLake-v1", CAREFUL, ["steps", "reward"], METRICS["reward"])
     assert (row["wins"], row["cells"], row["diverged"]) == ("75%", [], "diverged in 1 of 4 seeds, at step 1")
     assert row["iqm"].startswith("7")
 

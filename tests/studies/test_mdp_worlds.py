@@ -135,8 +135,11 @@ def test_a_dry_run_reads_only_small_files(tmp_path, cli, study, monkeypatch):
     [
         (("data/my.npz", "no.npz"), "worlds.0: file: .*no.npz cannot be read on .*No such file or directory"),
         (("data/my.npz", "s.toml"), "worlds.0: .*s.toml: not a FiniteMDP saved by Backcast"),
-        (('file = "data/my.npz"', ""), "worlds.0: .*an mdp needs a file, such as"),
-        (("max_steps = 50", "discount = 0.5"), "worlds.0: .*the discount of an mdp is in its file"),
+        (('file = "data/my.npz"', ""), "worlds.0.file: missing, expected a file that `FiniteMDP.save` wrote"),
+        (
+            ("max_steps = 50", "discount = 0.5"),
+            "worlds.0: .*discount does not belong to a mdp; its keys are file",
+        ),
         (("max_steps = 50", 'policy = "greedy"'), "worlds.0.policy: .*'uniform'"),
         (('kind = "mdp"', 'kind = "maze"'), "worlds.0: .*file does not belong to a maze"),
     ],

@@ -259,7 +259,7 @@ def test_choices_are_equally_likely():
         ({"grid": {"frame": ["curent"]}}, r"grid\.frame: \"curent\" given, input should be 'previous' or 'current'"),
         ({"grid": {"model": ["count"]}}, r"grid\.model: 'count' given, expected one of .*did you mean 'counts'\?"),
         ({"grid": {"horizon": [0]}}, r"grid\.horizon: 0 given, expected a whole number, 1 or more"),
-        ({"grid": {"seeds": [3]}}, r"grid: .*'seeds' is no setting; expected some of alpha"),
+        ({"grid": {"seeds": [3]}}, r"grid: .*'seeds' is no setting; expected some of .*alpha"),
         ({"grid": {"depth": [2]}}, r"grid\.depth: no agent of the study has this setting; theirs are .*top, forget$"),
         ({"grid": {"traces": ["replacing"]}}, r"grid\.traces: no agent of the study has this setting"),
         ({"grid": {"horizon": [2], "lam": [0.5]}}, r"horizon and lam: each of them says how far the model looks"),

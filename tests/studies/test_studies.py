@@ -155,17 +155,19 @@ def test_features_may_belong_to_the_world(tmp_path):
     ]
 
 
+def smaller(world):
+    """The same world with a tenth of the states, if it has levels, and few episodes."""
+    levels = [max(2, n // 10) for n in world.arguments.get("levels", ())]
+    changes = {"levels": tuple(levels)} if levels else {}
+    return world.model_copy(update={"episodes": 5, "updates": None, **changes})
+
+
 @pytest.mark.interpreted  # some fifty kinds of parts, for a few steps each
 @pytest.mark.parametrize("name", BEYOND)
 def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
     """Each in small worlds, with all its figures and tables: every agent works in every world."""
     study = named_study(name)
-    changes = {"episodes": 5, "updates": None}
-    small = [
-        world.model_copy(update={**changes, "levels": world.levels and tuple(max(2, n // 10) for n in world.levels)})
-        for world in study.worlds
-    ]
-    study = study.model_copy(update={"worlds": small, "episodes": 5})
+    study = study.model_copy(update={"worlds": [smaller(world) for world in study.worlds], "episodes": 5})
     store = Store(tmp_path, create=True)
     run_study(store, study, 2)
     page = write_report(tmp_path).read_text()

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import backcast as bc
 from backcast.studies import check_study, read_study
-from backcast.studies.worldspec import WORLD_KINDS
+from backcast.worlds.kinds import WORLDS
 
 worlds = bc.worlds
 exact = bc.exact
@@ -254,7 +254,7 @@ def test_studies_have_them(tmp_path):
 
 
 def test_the_purpose_of_a_kind_is_that_of_its_worlds():
-    for name, kind in WORLD_KINDS.items():
+    for name, kind in WORLDS.items():
         if kind.purpose is not None:  # that of a table or a file is its own
             world = kind.make()
             assert kind.purpose == ("prediction" if world.is_prediction else "control"), name
@@ -268,7 +268,7 @@ def test_the_purpose_of_a_kind_is_that_of_its_worlds():
             {"kind": "chain", "max_steps": 9},
             "max_steps does not belong to a chain; its keys are levels, seed, branches",
         ),
-        ({"kind": "noisytv"}, "expected one of chain, boyan, .*; did you mean 'noisy-tv'?"),
+        ({"kind": "noisytv"}, "expected one of chain, maze, .*; did you mean 'noisy-tv'?"),
         ({"kind": "random-walk", "n": 5, "jump": 9}, "jump: 9 given, expected at most 5"),
     ],
 )

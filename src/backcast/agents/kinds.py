@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from backcast.agents.settings import COMMON, SETTINGS, Setting, Settings, describe, free
+from backcast.agents.settings import COMMON, SETTINGS, Settings, describe
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import Stream, imagination
+from backcast.core.registry import Registered, first_line, refuse_taken
+from backcast.core.settings import Setting, free
 from backcast.learners.td import TD
 from backcast.values.coding import features_of_states
 from backcast.values.linear import Features, LinearValues, zero_values
@@ -180,7 +182,7 @@ class Agent:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Registered):
     """A kind of agent.
 
     Attributes:
@@ -218,9 +220,9 @@ class Kind:
     own: tuple[Setting, ...] = ()
 
     @property
-    def is_builtin(self) -> bool:
-        """Whether it is one of Backcast's own kinds."""
-        return (self.build.__module__ or "").partition(".")[0] == "backcast"
+    def function(self) -> Callable[[Setup, Agent], tuple[Any, ...]]:
+        """What was registered."""
+        return self.build
 
     @property
     def table(self) -> dict[str, Setting]:
@@ -282,9 +284,8 @@ def register(
     """
 
     def add(build: Any) -> Any:
-        if name in KINDS and KINDS[name].is_builtin:
-            raise InputError(f"kind: {name!r} is one of Backcast's own; choose another name")
-        summary = (build.__doc__ or "").strip().splitlines()[0] if build.__doc__ else ""
+        refuse_taken("kind", name, KINDS.get(name))
+        summary = first_line(build.__doc__)
         can_plan = frame is not None if plans is None else plans
         own = tuple(free(each) if isinstance(each, str) else each for each in settings if each not in SETTINGS)
         names = tuple(each if isinstance(each, str) else each.name for each in settings)

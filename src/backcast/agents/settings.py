@@ -1,119 +1,21 @@
 """What can be set about an agent: one table, from which checks, studies, the lab's form, lists and docs are made."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from backcast.core.arrays import as_floats, as_whole, refuse_non_finite
-from backcast.core.errors import InputError, nearest
+from backcast.core.errors import InputError
+from backcast.core.settings import Check, Form, Setting, choice, number, switch, whole
 from backcast.features import FeatureMap, as_features
 from backcast.models.options import Option
 
 Settings = tuple[tuple[str, Any], ...]
-Check = Callable[[str, Any], Any]
 
 TABULAR = ("softmax", "counts", "true")
 LINEAR_VALUES = ("features", "memory")  # of kinds whose values may be linear in features of whatever is observed
 LINEAR = ("expectation", "naive", "likelihood", "planner-aware", "gaussian", "abstract", "meta")
-
-
-class Form(NamedTuple):
-    """How the lab asks for a setting: a number between bounds, one of some choices, or a switch."""
-
-    low: float | None = None
-    high: float | None = None
-    above: bool = False  # whether `low` itself is not allowed
-    choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One thing that can be set about an agent.
-
-    Attributes:
-        name: as `backcast.agent` and studies call it.
-        meaning: one sentence, without a full stop.
-        check: from the name and what was given to the value that an agent has; raises InputError.
-        of: the type of plain data that a study gives it by.
-        allowed: what is allowed, in words.
-        symbol: in formulas and figures.
-        default: what is taken if nothing is given, where it is the same for all kinds.
-        form: how the lab asks for it; None if it does not.
-    """
-
-    name: str
-    meaning: str
-    check: Check
-    of: Any
-    allowed: str
-    symbol: str = ""
-    default: Any = None
-    form: Form | None = None
-
-
-def choice(name: str, meaning: str, *allowed: str, lab: tuple[str, ...] | None = None, **more: Any) -> Setting:
-    """A setting that is one of some words, of which the lab offers all, or those given as `lab`."""
-
-    def check(name: str, given: Any) -> str:
-        if not isinstance(given, str) or given not in allowed:
-            raise InputError(f"{name}: {given!r} given, expected one of {', '.join(allowed)}{nearest(given, allowed)}")
-        return str(given)
-
-    words = " or ".join(filter(None, (", ".join(f'"{each}"' for each in allowed[:-1]), f'"{allowed[-1]}"')))
-    offered = allowed if lab is None else lab
-    return Setting(name, meaning, check, str, words, form=Form(choices=offered) if offered else None, **more)
-
-
-def whole(name: str, meaning: str, low: int = 1, high: int | None = None, **more: Any) -> Setting:
-    """A setting that is a whole number."""
-
-    def check(name: str, given: Any) -> int:
-        if as_whole(name, given, low) > (np.inf if high is None else high):
-            raise InputError(f"{name}: {given} given, expected at most {high:,}")
-        return int(given)
-
-    words = f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high:,}"
-    return Setting(name, meaning, check, int, words, **more)
-
-
-def number(
-    name: str, meaning: str, low: float, high: float = np.inf, words: str = "", *, below: bool = False, **more: Any
-) -> Setting:
-    """A setting that is a number from low to high, or `below` high."""
-    if not words:
-        words = (
-            f"a number, {low:g} or more" if np.isinf(high) else f"a number in [{low:g}, {high:g}{')' if below else ']'}"
-        )
-
-    def check(name: str, given: Any) -> float:
-        found = as_floats(name, given)
-        if found.ndim or not low <= found <= high or ((below or np.isinf(high)) and found == high):
-            raise InputError(f"{name}: {given!r} given, expected {words}")
-        return float(found)
-
-    return Setting(name, meaning, check, float, words, **more)
-
-
-def switch(name: str, meaning: str, **more: Any) -> Setting:
-    """A setting that is on or off."""
-    return Setting(name, meaning, _switch, bool, "True or False", form=Form(), **more)
-
-
-def free(name: str) -> Setting:
-    """A setting of which nothing is known but its name: it may be anything; lists become tuples."""
-
-    def check(name: str, given: Any) -> Any:
-        return tuple(check(name, each) for each in given) if isinstance(given, list) else given
-
-    return Setting(name, "", check, Any, "anything")
-
-
-def _switch(name: str, given: Any) -> bool:
-    if not isinstance(given, (bool, np.bool_)):
-        raise InputError(f"{name}: {given!r} given, expected True or False")
-    return bool(given)
 
 
 def _lam(name: str, given: Any) -> Any:
@@ -195,12 +97,14 @@ def _table(*settings: Setting) -> dict[str, Setting]:
 
 
 _FRAMES, _SCHEDULES = ("previous", "current"), ("linear", "constant")
+_FRAME: Any = Literal[_FRAMES]
+_SCHEDULE: Any = Literal[_SCHEDULES]
 _PROBABILITY, _FEATURES = "a probability in [0, 1]", "a map of `backcast.features`, or a matrix (S, d)"
 _RECIPE: Any = dict[str, Any] | str
 _NUMBERS: Any = float | tuple[float, ...]
 COMMON = _table(  # what all kinds take, as far as it applies; arguments of `backcast.agent`
     Setting(
-        "frame", "which state to plan from: s or s'", _frame, str, '"previous" or "current"',
+        "frame", "which state to plan from: s or s'", _frame, _FRAME, '"previous" or "current"',
         form=Form(choices=_FRAMES),
     ),
     Setting(
@@ -215,8 +119,8 @@ COMMON = _table(  # what all kinds take, as far as it applies; arguments of `bac
         _NUMBERS, f"{_PROBABILITY}, or one for each episode", "ε", 0.5, Form(0, 1),
     ),
     Setting(
-        "schedule", "rates fall to 0 over the run, or stay", _schedule, str, '"linear" or "constant"', default="linear",
-        form=Form(choices=_SCHEDULES),
+        "schedule", "rates fall to 0 over the run, or stay", _schedule, _SCHEDULE, '"linear" or "constant"',
+        default="linear", form=Form(choices=_SCHEDULES),
     ),
 )  # fmt: skip
 SETTINGS = _table(  # what some kinds take besides

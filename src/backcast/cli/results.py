@@ -57,7 +57,8 @@ def report(directory: Directory) -> None:
 def best(
     directory: Directory,
     metric: Annotated[
-        str | None, typer.Option(help="rmsve, rmsve_inner, steps or reward (default: what each world is judged by).")
+        str | None,
+        typer.Option(help="A metric of backcast list, such as steps (default: what a world is judged by)."),
     ] = None,
     by: Annotated[
         str, typer.Option(help="Among study, world, agent and settings that were searched, separated by commas.")

@@ -3,8 +3,9 @@
 import json
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,30 +13,39 @@ from backcast import __version__
 from backcast.cli.common import AsJson, Terminated
 from backcast.cli.running import tell_installed
 
+if TYPE_CHECKING:
+    from backcast.core.settings import Setting
+
 
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(help="A kind of agent, to see its settings.", show_default=False)
+        str | None, typer.Argument(help="A kind of agent or world, to see its settings.", show_default=False)
     ] = None,
 ) -> None:
-    """Show what can be run: worlds, agents, studies, closed forms; or the settings of one kind of agent.
+    """Show what can be run: worlds, agents, metrics, studies, closed forms; or the settings of one kind.
 
     Example: backcast list
 
     Example: backcast list backward
+
+    Example: backcast list maze
     """
     if kind is not None:
+        tell_installed()
         _print_kind(kind)
         return
     from backcast import exact, worlds
     from backcast.agents.kinds import KINDS
+    from backcast.drivers.metrics import METRICS
     from backcast.studies import STUDIES, named_study
+    from backcast.worlds.kinds import WORLDS
 
     tell_installed()
-    print(f"Backcast {__version__}\n\nWorlds (backcast.worlds):")
-    mazes = ("maze", "blocking_maze", "shortcut_maze")
-    for name in ("chain", "boyan", "random_walk", "noisy_tv", *mazes, "from_gymnasium", "from_mdp", "from_file"):
-        _print_entry(name, getattr(worlds, name).__doc__)
+    print(f"Backcast {__version__}\n\nWorlds (backcast.worlds; in a study by their kind):")
+    for world in WORLDS.values():
+        _print_entry(world.function.__name__, world.summary)
+        print(f"  {'':<30}  kind {world.name}: {', '.join(world.keys)}")
+    _print_entry("from_mdp", worlds.from_mdp.__doc__)
     print("\nAgents (backcast.agent):")
     for name, each in KINDS.items():
         _print_entry(name, each.summary)
@@ -43,6 +53,9 @@ def list_(
             print(f"  {'':<30}  settings: {', '.join(each.settings)}")
         if each.reference:
             print(f"  {'':<30}  {each.reference}")
+    print("\nMetrics (of runs):")
+    for metric in METRICS.values():
+        _print_entry(metric.name, f"{metric.label}; {metric.better} ({metric.purpose or 'prediction and control'})")
     print("\nStudies (backcast reproduce):")
     for name in STUDIES:
         _print_entry(name, named_study(name).title)
@@ -52,20 +65,31 @@ def list_(
 
 
 def _print_kind(name: str) -> None:
-    """A kind of agent, with all that can be set about it."""
+    """A kind of agent or of world, with all that can be set about it."""
     from backcast.agents.kinds import KINDS
     from backcast.agents.settings import COMMON
     from backcast.core.errors import InputError, nearest
     from backcast.studies.search import takes
+    from backcast.worlds.kinds import WORLDS
 
-    if name not in KINDS:
-        raise InputError(f"kind: {name!r} given, expected one of {', '.join(KINDS)}{nearest(name, KINDS)}")
-    kind = KINDS[name]
-    print(f"{name}: {kind.summary}\n{kind.reference}\n")
-    known = {**COMMON, **kind.table}
-    for setting in (known[each] for each in takes(name)):
+    known = [*KINDS, *WORLDS]
+    if name not in known:
+        raise InputError(f"kind: {name!r} given, expected one of {', '.join(known)}{nearest(name, known)}")
+    if name in KINDS:
+        kind = KINDS[name]
+        print(f"{name}: {kind.summary}\n{kind.reference}\n")
+        table = {**COMMON, **kind.table}
+        _print_settings([table[each] for each in takes(name)])
+    if name in WORLDS:
+        print(f"{name}: {WORLDS[name].summary}\n")
+        _print_settings(WORLDS[name].keys.values())
+
+
+def _print_settings(settings: "Collection[Setting]") -> None:
+    width = max(14, *(len(setting.name) for setting in settings)) + 2
+    for setting in settings:
         default = "" if setting.default is None else f" (default {setting.default})"
-        print(f"  {setting.name:<16}{setting.meaning}\n  {'':<16}{setting.allowed}{default}")
+        print(f"  {setting.name:<{width}}{setting.meaning}\n  {'':<{width}}{setting.allowed}{default}")
 
 
 def _print_entry(name: str, documentation: str | None) -> None:

@@ -17,6 +17,7 @@ Indices = NDArray[np.int64]
 Matrix = Any
 
 SUM_TOLERANCE = 1e-8
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def as_floats(field: str, values: ArrayLike) -> Vector:
@@ -55,12 +56,17 @@ def as_distribution(field: str, values: ArrayLike, size: int) -> Vector:
     return p
 
 
+def as_number(field: str, given: Any, low: float, high: float, expected: str) -> float:
+    """A finite number from low to high; `expected` says so in words."""
+    number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
+    if number and low <= given <= high and abs(given) <= _LARGEST:
+        return float(given)
+    raise InputError(f"{field}: {shown(given)} given, expected {expected}")
+
+
 def as_fraction(field: str, given: Any, what: str = "a number") -> float:
     """A number in [0, 1]."""
-    number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
-    if number and 0 <= given <= 1:
-        return float(given)
-    raise InputError(f"{field}: {shown(given)} given, expected {what} in [0, 1]")
+    return as_number(field, given, 0, 1, f"{what} in [0, 1]")
 
 
 def as_whole(field: str, given: Any, least: int, most: float = 2**63 - 1) -> int:

@@ -10,10 +10,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from backcast.agents.kinds import Agent
 from backcast.core.arrays import Vector, as_whole
-from backcast.core.errors import InputError
+from backcast.core.errors import InputError, nearest
 from backcast.drivers.loop import Record
+from backcast.drivers.metrics import METRICS, metrics_in
 from backcast.drivers.saving import plain_agent, read_runs, write_runs
 from backcast.features.places import read_place
+from backcast.worlds.world import Purpose
 
 _NO_MODELS = "models: they are not saved with runs; run the agent again to ask its models"
 
@@ -98,9 +100,24 @@ class Runs:
         return f"Runs({self.agent.name} in {self.world}: {n} seeds × {episodes} episodes, {what})"
 
     @property
+    def purpose(self) -> Purpose:
+        """What the agent did: errors are measured where it predicts values."""
+        return "control" if self.rmsve is None else "prediction"
+
+    @property
     def metrics(self) -> tuple[str, ...]:
-        """What was measured of each episode, as in exported tables: errors in prediction, else steps and reward."""
-        return ("steps", "reward") if self.rmsve is None else ("rmsve", "rmsve_inner")
+        """What was measured, as in exported tables; `measured` gives each of them.
+
+        Errors in prediction, steps and reward in control, and what was registered besides.
+        """
+        return tuple(metric.name for metric in metrics_in(self.purpose))
+
+    def measured(self, metric: str) -> Vector:
+        """A metric of each seed and episode, (seeds, episodes); as bad as can be from where a run diverged."""
+        if metric not in self.metrics:
+            known = ", ".join(self.metrics)
+            raise InputError(f"metric: {metric!r} given, expected one of {known}{nearest(metric, self.metrics)}")
+        return METRICS[metric].before_divergence(self)
 
     def policy(self, seed_index: int = 0) -> Vector:
         """The greedy policy (S, A) of a run; actions that are equally good share the probability equally.
@@ -156,7 +173,7 @@ class Runs:
             "seed": names.take(np.tile(np.repeat(np.arange(seeds), episodes), len(metrics))),
             "episode": np.tile(np.arange(episodes), seeds * len(metrics)),
             "metric": np.repeat(metrics, seeds * episodes),
-            "value": np.concatenate([np.ravel(getattr(self, metric)).astype(np.float64) for metric in metrics]),
+            "value": np.concatenate([METRICS[metric].of(self).ravel() for metric in metrics]),
         }
         return pa.table(columns)
 

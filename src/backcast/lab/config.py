@@ -3,81 +3,60 @@
 Whoever can open the page can ask for anything that is allowed here, so everything has an upper bound.
 """
 
-import inspect
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
-import gymnasium
-from annotated_types import Ge, Gt, Le
 from pydantic import Field, ValidationError, create_model, field_validator, model_validator
 
 from backcast.agents import Agent, agent
 from backcast.agents.kinds import KINDS
-from backcast.agents.settings import COMMON, SETTINGS, Setting
+from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.errors import InputError
-from backcast.studies.worldspec import WORLD_KINDS, Strict, WorldSpec, one_of
+from backcast.core.settings import Form, Setting
+from backcast.studies.worldspec import Strict, WorldSpec, one_of
+from backcast.worlds.kinds import WORLDS, WorldKind
 
-SIDE, STATES, EDGES, EPISODES, STEPS = 50, 1_000, 50_000, 5_000, 1_000_000
-CHANGE = EPISODES * STEPS  # real steps, which a run has at most
+SIDE, STATES, EDGES, EPISODES = 50, 1_000, 50_000, 5_000
+CHANGE = EPISODES * 1_000_000  # real steps, which a run has at most
 SEED = 9_999  # a study that holds this seed runs all before it, too
 CONNECTIONS = 1_000_000  # of states with pairs, where a model may connect any state with any pair
 CORRECTIONS = 100_000  # after one step, where predecessors of predecessors are corrected
-TABLES = tuple(
-    name
-    for name in (
-        "FrozenLake-v1",
-        "FrozenLake8x8-v1",
-        "CliffWalking-v1",
-        "CliffWalkingSlippery-v1",
-        "Taxi-v3",
-        "Taxi-v4",
-    )
-    if name in gymnasium.registry
-)
-WORLDS = {
-    "maze": "Maze",
-    "blocking-maze": "Blocking maze, which changes",
-    "shortcut-maze": "Shortcut maze, which changes",
-    "chain": "Leveled chain",
-    "gymnasium": "Gymnasium table",
-    "boyan": "Boyan's chain",
-    "random-walk": "Random walk",
-    "noisy-tv": "Noisy TV",
-}
+MOST = {
+    "the number of rows": SIDE,
+    "the number of columns": SIDE,
+    "the number of levels": 20,
+    "the number of states": STATES,
+    "the number of transitions": EDGES,
+    "the step at which it changes": CHANGE,
+}  # of the sizes that kinds of worlds know before they make one
+
+
+def offered() -> dict[str, WorldKind]:
+    """The kinds of worlds that can be on the screen: those that have a label for it."""
+    return {name: kind for name, kind in WORLDS.items() if kind.label}
 
 
 class LabWorld(WorldSpec):
     """A world as in a study, small enough to be drawn."""
 
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str) -> str:
+        return one_of(offered(), kind)
+
     @model_validator(mode="after")
     def _small_enough(self) -> "LabWorld":
-        one_of(WORLDS, self.kind)
-        for name, given, most in self._sizes():
-            if given is not None and given > most:
-                raise ValueError(f"{name} is {given:,}, expected at most {most:,} in the lab")
-        if self.kind == "gymnasium":
-            one_of(TABLES, self.id or "")
+        kind, given = WORLDS[self.kind], self.arguments
+        limits = {name: each.form.high for name, each in kind.keys.items() if each.form is not None}
+        sizes = [(name, given[name], limit) for name, limit in limits.items() if limit is not None and name in given]
+        sizes += [(what, size, MOST[what]) for what, size in kind.sketch.sizes(given).items() if what in MOST]
+        for name, size, most in sizes:
+            if size > most:
+                raise ValueError(f"{name} is {size:,}, expected at most {most:,} in the lab")
+        for name, choices in kind.sketch.choices().items():
+            one_of(choices, given.get(name, choices[0]))
         if self.updates or self.episodes or self.settings.given():
             raise ValueError("episodes, updates and settings belong to studies, not to a world in the lab")
         return self
-
-    def _sizes(self) -> list[tuple[str, int | None, int]]:
-        step, later = self.later or (self.step, "")
-        mazes = [text.splitlines() for text in (self.text or "", later)]
-        levels = self.levels or ()
-        return [
-            ("the number of rows", max(map(len, mazes)), SIDE),
-            ("the number of columns", max((len(line) for lines in mazes for line in lines), default=0), SIDE),
-            ("the step at which it changes", step, CHANGE),
-            ("the number of levels", len(levels), 20),
-            ("the number of states", sum(levels), STATES),
-            ("the number of transitions", sum(a * b for a, b in pairwise(levels)), EDGES),
-            ("n", self.n, STATES),
-            ("jump", self.jump, 100),
-            ("signals", self.signals, 20),
-            ("channels", self.channels, 20),
-            ("max_steps", self.max_steps, STEPS),
-        ]
 
 
 class _LabAgent(Strict):
@@ -95,29 +74,27 @@ class _LabAgent(Strict):
         return agent(**self.model_dump(exclude_none=True))
 
 
-def _field(setting: Setting) -> Any:
+ASKED = {name: each for name, each in {**COMMON, **SETTINGS}.items() if each.form is not None}
+_TYPES: dict[Any, str] = {bool: "switch", int: "whole", float: "number", tuple[int, ...]: "list"}  # and their words
+
+
+def _type(setting: Setting) -> Any:
+    """The type of what a form gives: of a rate a number, not a list."""
+    return next(each for each in _TYPES if each in (setting.of, *get_args(setting.of)))
+
+
+def _field(setting: Setting, form: Form) -> Any:
     """The type of a setting in the lab, and a field with the bounds of its form."""
-    form = setting.form
-    assert form is not None
-    of: Any = Literal[form.choices] if form.choices else next(each for each in _KINDS if each in _types(setting.of))
+    of: Any = Literal[form.choices] if form.choices else _type(setting)
     bounds = {"gt" if form.above else "ge": form.low, "le": form.high}
     told: Any = {name: bound for name, bound in bounds.items() if bound is not None}
-    default = True if setting.default is True else None
-    sentence = f"{setting.meaning[0].upper()}{setting.meaning[1:]}."
-    return of if default is not None else of | None, Field(default, description=sentence, **told)
-
-
-_KINDS = (bool, int, float)
-
-
-def _types(of: Any) -> tuple[Any, ...]:
-    return get_args(of) or (of,)
+    return (of, Field(True)) if setting.default is True else (of | None, Field(None, **told))
 
 
 LabAgent: Any = create_model(
     "LabAgent",
     __base__=_LabAgent,
-    **{name: _field(setting) for name, setting in {**COMMON, **SETTINGS}.items() if setting.form is not None},
+    **{name: _field(setting, setting.form) for name, setting in ASKED.items() if setting.form is not None},
 )
 
 
@@ -162,40 +139,38 @@ def _sentence(error: Any) -> str:
 
 def setting_descriptions() -> dict[str, dict[str, Any]]:
     """What the page needs to build a form: type, bounds, choices and a word of explanation for each setting."""
-    return {name: _described(field) for name, field in LabAgent.model_fields.items() if name != "kind"}
+    return {name: _described(setting, setting.form) for name, setting in ASKED.items() if setting.form is not None}
 
 
-def _described(field: Any) -> dict[str, Any]:
-    kinds = {float: "number", int: "whole", bool: "switch"}
-    told: dict[str, Any] = {"help": field.description}
-    arguments = getattr(field.annotation, "__args__", (field.annotation,))
-    told["type"] = next((kinds[kind] for kind in arguments if kind in kinds), "choice")
-    if told["type"] == "choice":
-        told["choices"] = list(getattr(arguments[0], "__args__", arguments))
-    for bound in field.metadata:
-        if isinstance(bound, Ge | Gt):
-            told["least"] = getattr(bound, "ge", getattr(bound, "gt", None))
-        elif isinstance(bound, Le):
-            told["most"] = bound.le
-    return told
+def _described(setting: Setting, form: Form) -> dict[str, Any]:
+    sentence = f"{setting.meaning[:1].upper()}{setting.meaning[1:]}." if setting.meaning else ""
+    told: dict[str, Any] = {"help": sentence}
+    told["type"] = "choice" if form.choices else _TYPES[_type(setting)]
+    told |= {"choices": list(form.choices)} if form.choices else {}
+    bounds = {"least": form.low, "most": form.high}
+    return told | {name: bound for name, bound in bounds.items() if bound is not None}
 
 
 def world_descriptions() -> list[dict[str, Any]]:
-    """The kinds of worlds, with the keys that each takes."""
-    choices = {"gymnasium": {"id": list(TABLES)}}
-
-    def usual(kind: str) -> dict[str, Any]:
-        given = {name: each.default for name, each in inspect.signature(WORLD_KINDS[kind].make).parameters.items()}
-        return {name: value for name, value in given.items() if isinstance(value, int | float | tuple)}
-
+    """The kinds of worlds, and what the page needs to ask for their keys."""
     return [
         {
-            "kind": kind,
-            "label": label,
-            "purpose": WORLD_KINDS[kind].purpose or "control",  # all the tables are for control
-            "keys": [*WORLD_KINDS[kind].keys, "discount"],
-            "choices": choices.get(kind, {}),
-            "usual": {**usual(kind), "seed": None},
+            "kind": kind.name,
+            "label": kind.label,
+            "purpose": kind.purpose or "control",  # all the tables are for control
+            "keys": _keys(kind),
         }
-        for kind, label in WORLDS.items()
+        for kind in offered().values()
     ]
+
+
+def _keys(kind: WorldKind) -> dict[str, dict[str, Any]]:
+    """A description of each key that a form has: of mazes that are drawn it has no texts."""
+    choices = {name: Form(choices=those) for name, those in kind.sketch.choices().items()}
+    asked = {name: choices.get(name, key.form) for name, key in kind.keys.items()}
+    usual = {name: None if name == "seed" and kind.drawn else key.default for name, key in kind.keys.items()}
+    return {
+        name: _described(kind.keys[name], form) | {"usual": usual[name], "needed": name in kind.required}
+        for name, form in asked.items()
+        if form is not None
+    }

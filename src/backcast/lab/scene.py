@@ -10,12 +10,12 @@ from backcast.agents import Agent
 from backcast.agents.kinds import Parts
 from backcast.core.arrays import Mask, Vector
 from backcast.core.errors import InputError
+from backcast.drivers.metrics import METRICS
 from backcast.drivers.run import check_limit, setup_for
 from backcast.lab.config import CONNECTIONS, CORRECTIONS, LabConfig
 from backcast.lab.layout import layout_of
 from backcast.lab.snippets import as_python, as_toml
 from backcast.report.style import colour
-from backcast.studies.metrics import METRIC_NAMES, better
 from backcast.worlds.world import World
 
 
@@ -119,7 +119,7 @@ class Scene:
             "is": "scene",
             "config": given,
             "name": self.world.name,
-            "purpose": "prediction" if self.world.is_prediction else "control",
+            "purpose": self.world.purpose,
             "layout": first.layout,
             "truth": first.shown_truth,
             "later": [{"kinds": era.layout["kinds"], "truth": era.shown_truth} for era in later],
@@ -128,7 +128,7 @@ class Scene:
             "python": as_python(given),
             "toml": as_toml(given),
             "metric": self.metric,
-            "judged": f"judged by {METRIC_NAMES[self.metric]}: {better(self.metric)}",
+            "judged": f"judged by {METRICS[self.metric].label}: {METRICS[self.metric].better}",
             "error": "v(s) against the exact values, all states alike"
             if self.world.is_prediction
             else f"max q(s, a) against the optimal values{of_the_moment}, all reachable states alike",

@@ -4,17 +4,18 @@ Both take a configuration as plain data, `LabConfig.given()`.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from backcast.agents import agent
-from backcast.studies.worldspec import WORLD_KINDS, WorldSpec
-from backcast.worlds.world import World
+from backcast.drivers.metrics import METRICS
+from backcast.studies.worldspec import WorldSpec
+from backcast.worlds.kinds import WORLDS
 
 _WIDTH = 100
 _FEWEST_SEEDS = 20
 _SIDES = ("left", "right")
-_PLOTS = {"rmsve": "error-curves", "steps": "steps-per-episode", "reward": "reward-per-episode"}
 _PRINTED = {
     "rmsve": ("RMSVE of the states that do not end an episode", "runs.rmsve_inner[0].round(4).tolist()"),
     "steps": ("steps of each episode", "runs.steps[0].tolist()"),
@@ -25,8 +26,10 @@ _PRINTED = {
 def as_python(given: Mapping[str, Any]) -> str:
     """A script that runs both agents and prints what the first chart shows, and the value updates made."""
     world = WorldSpec(**given["world"])
+    its = WORLDS[world.kind]
     what, numbers = _PRINTED[world.judged_by]
     lines = [
+        *([] if its.is_builtin else [f"import {its.home}"]),
         "import backcast as bc",
         "",
         f"world = {_python_world(world)}",
@@ -44,6 +47,8 @@ def as_python(given: Mapping[str, Any]) -> str:
 def as_toml(given: Mapping[str, Any]) -> str:
     """A study for `backcast sweep`; its result for the seed on the screen is what is there."""
     world, seed = WorldSpec(**given["world"]), given["seed"]
+    its = WORLDS[world.kind]
+    keys = {"kind": world.kind, **its.sketch.tidy(world.arguments)}
     seeds = max(_FEWEST_SEEDS, seed + 1)
     blocks = [
         [
@@ -51,44 +56,22 @@ def as_toml(given: Mapping[str, Any]) -> str:
             f"title = {_quoted('From the lab: ' + world.name)}",
             f"episodes = {given['episodes']}",
             f"seeds = {seeds}  # 0 to {seeds - 1}; on the screen it is {seed}",
-            f"plots = [{_quoted(_PLOTS[world.judged_by])}]",
+            f"plots = [{_quoted(METRICS[world.judged_by].plot)}]",
+            *([] if its.is_builtin else [f"plugins = [{_quoted(its.home)}]"]),
         ],
-        ["[[worlds]]", *(f"{name} = {_toml(value)}" for name, value in _arguments(world, kind=True).items())],
+        ["[[worlds]]", *(f"{name} = {_toml(value)}" for name, value in keys.items())],
         *(["[[agents]]", *(f"{name} = {_toml(value)}" for name, value in each.items())] for each in _labelled(given)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def _arguments(world: WorldSpec, kind: bool = False) -> dict[str, Any]:
-    """What a world is made of; the text of a maze as it was understood, a line for each row."""
-    given = {name: value for name, value in world.identity.items() if kind or name != "kind"}
-    if world.kind == "maze":
-        built = world.build()
-        if world.text is not None:
-            given["text"] = _drawn(built)
-        if built.later is not None:
-            given["later"] = (built.later.step, _drawn(built.later.world))
-    return given
-
-
-def _drawn(maze: World) -> "_Block":
-    return _Block("\n".join("".join(row) for row in maze.layout))
-
-
-class _Block(str):
-    """A text of several lines, without quotes or backslashes in it."""
-
-    __slots__ = ()
-
-
 def _python_world(world: WorldSpec) -> str:
-    given = _arguments(world)
-    if world.kind == "gymnasium":
-        limit = {"max_episode_steps": given.pop("max_steps")} if "max_steps" in given else {}
-        return _call("bc.worlds.from_gymnasium", [_quoted(given.pop("id"))], given | limit)
-    if "seed" in WORLD_KINDS[world.kind].keys:
+    kind = WORLDS[world.kind]
+    given = kind.sketch.tidy(world.arguments)
+    if kind.drawn:
         given.setdefault("seed", None)  # as in a study: every seed draws its own
-    return _call(f"bc.worlds.{world.kind.replace('-', '_')}", [], given)
+    needed = [_python(given.pop(name)) for name in kind.required]
+    return _call(f"{'bc.worlds' if kind.is_builtin else kind.home}.{kind.function.__name__}", needed, given)
 
 
 def _python_agent(given: Mapping[str, Any]) -> str:
@@ -121,18 +104,21 @@ def _call(function: str, first: list[str], named: Mapping[str, Any]) -> str:
 
 def _python(value: Any) -> str:
     if isinstance(value, str):
-        return f'"""\n{value}\n"""' if isinstance(value, _Block) else _quoted(value)
+        return _text(value)
     if isinstance(value, list | tuple):
         return f"({', '.join(map(_python, value))}{',' if len(value) == 1 else ''})"
     return repr(value)
 
 
 def _toml(value: Any) -> str:
-    if isinstance(value, _Block):
-        return f'"""\n{value}\n"""'
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return _quoted(value) if isinstance(value, str) else json.dumps(value)
+    return _text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _text(text: str) -> str:
+    """A text in quotes; one that begins on a line of its own is written as it is."""
+    return f'"""{text}"""' if re.fullmatch(r'\n[^"\\]+', text) else _quoted(text)
 
 
 def _quoted(text: str) -> str:

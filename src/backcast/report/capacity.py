@@ -11,7 +11,6 @@ from matplotlib.ticker import NullLocator
 from backcast.report import style
 from backcast.report.comparisons import MARKERS, draw_line
 from backcast.report.numbers import Results, judged_by, mean_score, own_names, with_divergences
-from backcast.studies.metrics import METRIC_NAMES
 from backcast.studies.statistics import Interval, paired_difference
 
 
@@ -30,7 +29,7 @@ def error_by_capacity(results: Results) -> Figure:
     for row, mode in zip(panels, shown, strict=True):
         for axes, world in zip(row, results.worlds, strict=True):
             reference = _draw(results, world, axes, modes[mode])
-            metric = METRIC_NAMES[judged_by(results, world)].partition(",")[0]
+            metric = judged_by(results, world).label.partition(",")[0]
             against = f", less {style.agent_label(reference, [])}'s" if reference else ""
             title = f"{style.stacked_title(world, 40)}, {mode}"
             style.caption(axes, title, "model features", metric + against, size=style.MEDIUM)
@@ -66,7 +65,7 @@ def _compared(results: Results, world: str, agent: str, reference: str | None) -
     """The mean error, less that of the reference; infinite if the agent diverged."""
     if reference is None or results.diverged(world, agent).any():
         return mean_score(results, world, agent)
-    metric = judged_by(results, world)
+    metric = judged_by(results, world).name
     return paired_difference(results.means(world, agent, metric), results.means(world, reference, metric), seed=0)
 
 

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from backcast.core.arrays import Vector
 from backcast.report import drawing, style
 from backcast.report.numbers import Results, judged_by, mean_score, own_names, with_divergences
-from backcast.studies.metrics import METRIC_NAMES
 from backcast.studies.statistics import Interval
 
 ACROSS = 3  # worlds side by side
@@ -36,7 +35,7 @@ def error_by_agent(results: Results) -> Figure:
             axes.axvline(measure, color=style.MUTED, linewidth=1.0, zorder=1)
         for agent, interval in found.items():
             _dot(axes, interval, places[agent], names[agent].partition(",")[0])
-        metric = METRIC_NAMES[judged_by(results, world)]
+        metric = judged_by(results, world).label
         style.caption(axes, style.stacked_title(world, 30), metric, size=style.MEDIUM)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
@@ -109,7 +108,7 @@ def error_by_horizon(results: Results) -> Figure:
     pairs = panels.reshape(-1, 2)
     for pair, world in zip(pairs, results.worlds, strict=False):
         _draw_pair(results, world, *pair)
-        metric = METRIC_NAMES[judged_by(results, world)]
+        metric = judged_by(results, world).label
         style.caption(pair[0], style.stacked_title(world, 32), "n steps", metric, size=style.MEDIUM)
         style.caption(pair[1], x="λ")
     for axes in pairs[len(results.worlds) :].flat:

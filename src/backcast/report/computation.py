@@ -22,7 +22,6 @@ from backcast.report.numbers import (
     seconds_per_update,
     with_divergences,
 )
-from backcast.studies.metrics import METRIC_NAMES, PER_EPISODE
 from backcast.studies.statistics import mean_and_error
 
 POINTS = 70  # numbers of updates at which scores are read
@@ -56,7 +55,7 @@ def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Fig
         for axes, looks in zip(column, families.values(), strict=True):
             _draw(axes, curves, looks)
             drawing.metric_axis(axes, metric)
-        _caption(column, world, METRIC_NAMES[metric], x)
+        _caption(column, world, metric.label, x)
     for axes, (family, looks) in zip(panels[:, -1], families.items(), strict=True):
         _name(axes, family, looks)
     _key(figure, results)
@@ -159,7 +158,8 @@ def _key(figure: Figure, results: Results) -> None:
 
 def _note(results: Results) -> str:
     parts = [over(results), "a curve begins where every seed has finished an episode and ends where a run is over"]
-    luck = dict.fromkeys(metric for world in results.worlds if (metric := judged_by(results, world)) in PER_EPISODE)
+    judges = [judged_by(results, world) for world in results.worlds]
+    luck = dict.fromkeys(metric.name for metric in judges if metric.per_episode)
     if luck:
         parts.insert(1, f"{' and '.join(luck)}: mean of the last {RECENT} episodes")
     return "; ".join(parts)

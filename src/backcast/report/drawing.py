@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from backcast.core.arrays import Vector
-from backcast.studies.metrics import sign
+from backcast.drivers.metrics import Metric
 
 
 @contextmanager
@@ -50,9 +50,9 @@ def is_empty(axes: Axes) -> bool:
     return not np.isfinite(axes.dataLim.get_points()).all()
 
 
-def metric_axis(axes: Axes, metric: str) -> None:
-    """The y axis of a metric: logarithmic where lower is better, else linear, because rewards may be 0 or negative."""
-    if sign(metric) > 0:
+def metric_axis(axes: Axes, metric: Metric) -> None:
+    """The y axis of a metric: logarithmic unless it may be 0 or negative, as rewards may."""
+    if metric.positive:
         log_axis(axes)
 
 

@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 
 from backcast.core.arrays import Vector
 from backcast.core.files import atomic_path
+from backcast.drivers.metrics import METRICS
 from backcast.report import drawing, style
 from backcast.report.capacity import error_by_capacity
 from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
 from backcast.report.numbers import Curves, Results, finite_part, over, with_divergences
 from backcast.report.sensitivity import searched_numbers, sensitivity
-from backcast.studies.metrics import METRIC_NAMES
 from backcast.studies.spec import Study
 from backcast.studies.statistics import cumulative_on_grid, mean_and_error
 
@@ -50,8 +50,8 @@ def error_curves(results: Results) -> Figure:
         style.thumbnail(above, world)
         narrow = columns == ACROSS
         title = style.stacked_title(world, 24) if narrow else style.world_title(world)
-        style.caption(above, title, y="RMSVE, all states", size=style.MEDIUM if narrow else style.LARGE)
-        style.caption(below, x="episode", y="RMSVE, non-terminal states")
+        style.caption(above, title, y=METRICS["rmsve"].label, size=style.MEDIUM if narrow else style.LARGE)
+        style.caption(below, x="episode", y=METRICS["rmsve_inner"].label)
     for axes in pairs[len(results.worlds) :].flat:
         axes.remove()
     pure = any(style.is_pure(agent) for world in results.worlds for agent in results.agents(world))
@@ -90,11 +90,11 @@ def reward_over_steps(results: Results) -> Figure:
 
 
 def per_episode(metric: str, results: Results) -> Figure:
-    """Steps or reward of each episode, a panel per world, and one more for agents that plan without learning."""
-    figure, panes = _panes(results, "episode", METRIC_NAMES[metric], alike=metric == "steps")
+    """A metric by episode, a panel per world that has it, and one more for agents that plan without learning."""
+    figure, panes = _panes(results, "episode", METRICS[metric].label, alike=metric == "steps")
     for axes, world, agents in panes:
         _bands(axes, _by_episode(results, world, agents, metric))
-        drawing.metric_axis(axes, metric)
+        drawing.metric_axis(axes, METRICS[metric])
     return style.finish(figure, with_divergences(results, over(results)))
 
 
@@ -102,10 +102,10 @@ def as_judged(results: Curves, judged_by: Mapping[str, str]) -> Figure:
     """Of each world, by episode, the metric by which agents are compared there, and which that is."""
     figure, panes = _panes(results, "episode", "", alike=False)
     for axes, world, agents in panes:
-        metric = judged_by[world]
-        _bands(axes, _by_episode(results, world, agents, metric))
+        metric = METRICS[judged_by[world]]
+        _bands(axes, _by_episode(results, world, agents, metric.name))
         drawing.metric_axis(axes, metric)
-        axes.set_ylabel(METRIC_NAMES[metric], fontsize=style.MEDIUM, color=style.INK)
+        axes.set_ylabel(metric.label, fontsize=style.MEDIUM, color=style.INK)
     return style.finish(figure, with_divergences(results, over(results)))
 
 
@@ -122,6 +122,15 @@ PLOTS: dict[str, Callable[[Results], Figure]] = {
     "error-against-seconds": error_against_seconds,
     "sensitivity": sensitivity,
 }
+
+
+def draw(plot: str, results: Results) -> Figure | None:
+    """The plot of this name: one of `PLOTS`, or that of a metric of a plugin; None if not all runs have that metric."""
+    if plot in PLOTS:
+        return PLOTS[plot](results)
+    metric = next(each.name for each in METRICS.values() if each.plot == plot)
+    runs = [(world, agent) for world in results.worlds for agent in results.agents(world)]
+    return per_episode(metric, results) if all(metric in results.metrics(*run) for run in runs) else None
 
 
 def plots_of(study: Study) -> list[str]:

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from backcast.core.arrays import Indices, Vector
+from backcast.drivers.metrics import METRICS, Metric
 from backcast.report import style
 from backcast.studies.cells import Cell
 from backcast.studies.divergence import divergences
-from backcast.studies.metrics import PER_EPISODE, in_units, sign
+from backcast.studies.metrics import in_units
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap, on_update_grid
 from backcast.studies.worldspec import WorldSpec
@@ -51,7 +52,7 @@ class Results(Curves, Protocol):
         """What the agents of a world are, in their order."""
 
     def metrics(self, world: str, agent: str) -> Sequence[str]:
-        """What was measured: some of rmsve, rmsve_inner, steps and reward."""
+        """The names of the metrics that were measured."""
 
     def means(self, world: str, agent: str, metric: str) -> Vector:
         """The mean of each seed's curve, (seeds,)."""
@@ -84,15 +85,15 @@ def finite_part(curves: Vector) -> Vector:
     return curves[:, np.logical_and.accumulate(np.isfinite(curves).all(axis=0))]
 
 
-def judged_by(results: Results, world: str) -> str:
+def judged_by(results: Results, world: str) -> Metric:
     """The metric by which agents are compared in a world, as the world says."""
-    return _specification(results, world).judged_by
+    return METRICS[_specification(results, world).judged_by]
 
 
 def mean_score(results: Results, world: str, agent: str) -> Interval:
     """An agent's mean over episodes and seeds, with the 95 % studentised bootstrap interval over seeds."""
     metric = judged_by(results, world)
-    return in_units(bootstrap(sign(metric) * results.means(world, agent, metric), seed=0), metric)
+    return in_units(bootstrap(metric.sign * results.means(world, agent, metric.name), seed=0), metric)
 
 
 def own_names(results: Results) -> dict[str, str]:
@@ -118,9 +119,9 @@ def score_at(results: Results, world: str, agent: str, grid: Vector) -> Vector:
     episodes. A run that diverged is not over, but infinitely bad for ever.
     """
     updates, metric = results.updates(world, agent), judged_by(results, world)
-    costs = sign(metric) * results.curves(world, agent, metric)
-    found = on_update_grid(updates, _recent(costs, episodes_run(updates)) if metric in PER_EPISODE else costs, grid)
-    return sign(metric) * np.where(np.isinf(costs[:, -1:]) & (grid >= updates[:, -1:]), np.inf, found)
+    costs = metric.sign * results.curves(world, agent, metric.name)
+    found = on_update_grid(updates, _recent(costs, episodes_run(updates)) if metric.per_episode else costs, grid)
+    return metric.sign * np.where(np.isinf(costs[:, -1:]) & (grid >= updates[:, -1:]), np.inf, found)
 
 
 def episodes_run(updates: Vector) -> Vector:

@@ -14,7 +14,8 @@ from backcast import __version__
 from backcast.core.arrays import Vector
 from backcast.core.errors import InputError
 from backcast.core.files import atomic_path, remove_remains
-from backcast.report.figures import PLOTS, plots_of, save
+from backcast.drivers.metrics import METRICS, Metric
+from backcast.report.figures import draw, plots_of, save
 from backcast.report.numbers import (
     RECENT,
     budget,
@@ -28,7 +29,7 @@ from backcast.studies import results as results_of
 from backcast.studies.best import best, explained
 from backcast.studies.claims import judge
 from backcast.studies.divergence import in_words
-from backcast.studies.metrics import METRIC_NAMES, PER_EPISODE, better, in_units, sign
+from backcast.studies.metrics import in_units
 from backcast.studies.results import Results
 from backcast.studies.statistics import Interval, bootstrap, iqm, mean_and_error, probability_of_improvement
 from backcast.studies.store import machine
@@ -74,7 +75,11 @@ def _study(result: Results, figures: Path) -> dict[str, Any]:
         "seeds": result.seeds,
         "gap": result.gap,
         "missing": [f"{agent} in {world}" for world, agent in result.missing[:MOST_AGENTS]],
-        "figures": [_inline(save(PLOTS[plot](result), figures, f"{result.name}-{plot}")[0]) for plot in plots],
+        "figures": [
+            _inline(save(figure, figures, f"{result.name}-{plot}")[0])
+            for plot in plots
+            if (figure := draw(plot, result)) is not None
+        ],
         "best": _best(result),
         "many": many,
         "tables": [] if many else [_table(result, world) for world in result.worlds],
@@ -103,24 +108,26 @@ def command(result: Results) -> str:
 def _table(result: Results, world: str) -> dict[str, Any]:
     """What the page says about each agent in a world; the first agent is the one that others are compared with."""
     agents = result.agents(world)
-    metrics, judge_by = result.metrics(world, agents[0]), judged_by(result, world)
+    measured, judge_by = [set(result.metrics(world, agent)) for agent in agents], judged_by(result, world)
+    metrics = [metric for metric in METRICS if all(metric in those for those in measured)]
     return {
         "world": world,
-        "metrics": [METRIC_NAMES[metric] for metric in metrics],
-        "judged_by": METRIC_NAMES[judge_by],
-        "better": better(judge_by),
+        "metrics": [METRICS[metric].label for metric in metrics],
+        "judged_by": judge_by.label,
+        "better": judge_by.better,
         "baseline": agents[0],
         "rows": [_row(result, world, agent, metrics, judge_by) for agent in agents],
         "equal": _at_equal_updates(result, world, limit) if (limit := budget(result, world)) else None,
     }
 
 
-def _row(result: Results, world: str, agent: str, metrics: list[str], judge_by: str) -> dict[str, Any]:
+def _row(result: Results, world: str, agent: str, metrics: list[str], judge_by: Metric) -> dict[str, Any]:
     """Mean ± standard error of every metric; of the one that the world is judged by, the IQM and who wins how often.
 
     Runs that diverged have no mean, but lose; the interquartile mean is finite unless more than a quarter diverged.
     """
-    own, baseline = (sign(judge_by) * result.means(world, name, judge_by) for name in (agent, result.agents(world)[0]))
+    first = result.agents(world)[0]
+    own, baseline = (judge_by.sign * result.means(world, name, judge_by.name) for name in (agent, first))
     middle = in_units(bootstrap(own, iqm, seed=0), judge_by)
     wins = probability_of_improvement(own, baseline, better="lower", seed=0)
     diverged = in_words(result.diverged(world, agent))
@@ -129,7 +136,7 @@ def _row(result: Results, world: str, agent: str, metrics: list[str], judge_by: 
         "diverged": diverged,
         "cells": [] if diverged else [_mean_and_error(result.means(world, agent, metric)) for metric in metrics],
         "iqm": _in_short(middle),
-        "wins": f"{wins.estimate:.0%}" if agent != result.agents(world)[0] else "",
+        "wins": f"{wins.estimate:.0%}" if agent != first else "",
         "updates": f"{result.value_updates(world, agent):,.0f}",
     }
 
@@ -140,8 +147,8 @@ def _at_equal_updates(result: Results, world: str, limit: int) -> dict[str, Any]
     metric = judged_by(result, world)
     return {
         "limit": f"{limit:,}",
-        "metric": METRIC_NAMES[metric],
-        "recent": RECENT if metric in PER_EPISODE else 1,
+        "metric": metric.label,
+        "recent": RECENT if metric.per_episode else 1,
         "places": [f"{place:,.0f}" for place in places],
         "rows": [
             {

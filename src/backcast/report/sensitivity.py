@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from backcast.core.arrays import Indices, Vector
+from backcast.drivers.metrics import METRICS, Metric
 from backcast.report import drawing, style
 from backcast.report.comparisons import MARKERS, draw_line
 from backcast.report.numbers import Results, judged_by
 from backcast.studies.choice import winner
-from backcast.studies.metrics import METRIC_NAMES, in_units, sign
+from backcast.studies.metrics import in_units
 from backcast.studies.search import Range, is_number
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap
@@ -47,7 +48,7 @@ class Tried(NamedTuple):
     """
 
     x: Vector
-    metric: str
+    metric: Metric
     costs: Vector
     crossed: bool
 
@@ -88,7 +89,7 @@ def sensitivity(results: Results) -> Figure:
     for number, (column, world) in enumerate(zip(by_world, worlds, strict=False)):
         trials = tried(results, world)
         told = number % columns > 0 and metrics[number] == metrics[number - 1]  # by the panel to the left
-        label = "" if told else METRIC_NAMES[metrics[number]].partition(",")[0]
+        label = "" if told else metrics[number].label.partition(",")[0]
         for axes, setting in zip(column, settings, strict=True):
             if axes is not column[0]:
                 axes.sharey(column[0])
@@ -161,7 +162,7 @@ def _by_agent(trials: Sequence[Trial], setting: str) -> dict[str, Tried]:
         x = np.array([point.pop(setting) for point, _ in numbers], dtype=np.float64)
         others = {tuple(point.items()) for point, _ in numbers}
         costs = np.array([costs for _, costs in numbers or pairs])
-        found[base] = Tried(x, trials[0].metric, costs, 2 * len(x) > len(np.unique(x)) * len(others))
+        found[base] = Tried(x, METRICS[trials[0].metric], costs, 2 * len(x) > len(np.unique(x)) * len(others))
     return found
 
 
@@ -201,7 +202,7 @@ def _curve(axes: Axes, each: Tried, looks: dict[str, Any], beside: float, log: b
 
 def _dots(axes: Axes, each: Tried, shade: str) -> None:
     """Settings tried, evenly spread over their order if there are many."""
-    means = sign(each.metric) * each.costs.mean(axis=1)
+    means = each.metric.sign * each.costs.mean(axis=1)
     finite = np.flatnonzero(np.isfinite(means))
     shown = finite[np.unique(np.linspace(0, len(finite) - 1, DOTS).astype(int))] if len(finite) > DOTS else finite
     axes.plot(each.x[shown], means[shown], DOT, color=shade, markersize=7, alpha=0.3, markeredgewidth=0)

@@ -15,8 +15,9 @@ import numpy as np
 from backcast.agents.settings import describe
 from backcast.core.arrays import Mask, Vector
 from backcast.core.errors import InputError, nearest
+from backcast.drivers.metrics import METRICS
 from backcast.studies.choice import alike, on_fresh_seeds, over_worlds, winner
-from backcast.studies.metrics import METRICS, better, in_units, sign
+from backcast.studies.metrics import checked_metric, in_units
 from backcast.studies.search import Point, edge, is_number
 from backcast.studies.statistics import Interval, bootstrap
 from backcast.studies.trials import Candidate, Progress, Results, Trial, group_of, names_of_worlds, not_done, tried
@@ -125,15 +126,15 @@ def best(
     Args:
         results: of one or several studies.
         by: some of study, world, agent, and any setting that was searched.
-        metric: rmsve, rmsve_inner, steps or reward, for the worlds that have it; None: what each world is judged by.
+        metric: the name of one, for the worlds that have it; None: what each world is judged by.
         last: judge by so many episodes at the end, or by all if there are fewer; None: by all.
 
     Raises:
         InputError: with a sentence that says what was given and what is allowed.
     """
     found = list(results) if isinstance(results, Sequence) else [results]
-    if metric is not None and metric not in METRICS:
-        raise InputError(f"metric: {metric!r} given, expected one of {', '.join(METRICS)}{nearest(metric, METRICS)}")
+    if metric is not None:
+        checked_metric(metric)
     _check_keys(by, found)
     names = names_of_worlds(found, "study" not in by)
     groups: dict[Point, dict[Candidate, dict[str, Trial]]] = {}
@@ -179,7 +180,8 @@ def _best(
     if not candidates:
         raise InputError("by: no settings are done in all of the worlds yet, to be compared over them; add world")
     metrics = _comparable({world: candidates[0][world].metric for world in worlds})
-    relative = len(worlds) > 1 and sign(metrics[0]) > 0
+    first = METRICS[metrics[0]]
+    relative = len(worlds) > 1 and first.positive
     costs = [_stack(trials[world].costs for trials in candidates) for world in worlds]
     judged = over_worlds(costs, relative)
     chosen = winner(judged)
@@ -192,8 +194,8 @@ def _best(
         worlds=tuple(worlds),
         left_out=(*foreign, *waiting),
         relative=relative,
-        score=in_units(bootstrap(judged[chosen], seed=0), metrics[0]),
-        fresh=None if judged.shape[1] < 2 else in_units(bootstrap(on_fresh_seeds(judged), seed=0), metrics[0]),
+        score=in_units(bootstrap(judged[chosen], seed=0), first),
+        fresh=None if judged.shape[1] < 2 else in_units(bootstrap(on_fresh_seeds(judged), seed=0), first),
         tried=len(candidates),
         alike=int(near.sum()) - 1,
         diverged=int(lost.sum()),
@@ -226,7 +228,7 @@ def _shared_worlds(candidates: list[dict[str, Trial]], lives: set[tuple[str, str
 
 def _comparable(metrics: dict[str, str]) -> list[str]:
     """The metrics of some worlds, each once; refused if higher is better in one world and lower in another."""
-    if len({sign(metric) for metric in metrics.values()}) > 1:
+    if len({METRICS[metric].higher_is_better for metric in metrics.values()}) > 1:
         given = ", ".join(f"{metric} in {world}" for world, metric in metrics.items())
         raise InputError(
             f"by: worlds are judged by different metrics, of which there is no mean ({given}); add world,"
@@ -309,7 +311,7 @@ def explained(found: Sequence[Best]) -> list[str]:
     """What the columns of a table of rows mean."""
     metrics = dict.fromkeys(metric for each in found for metric in each.metric.split(", "))
     lines = [
-        "metric: what is compared; " + ", ".join(f"{metric}: {better(metric)}" for metric in metrics),
+        "metric: what is compared; " + ", ".join(f"{metric}: {METRICS[metric].better}" for metric in metrics),
         "mean: over episodes and seeds, with its 95 % bootstrap interval over seeds",
         "on fresh seeds: chosen on every other seed and judged on the others, and the other way round",
         "alike: how many of the others tried these seeds do not tell from the best",

@@ -1,8 +1,8 @@
 """Worlds and agents that were made in Python, written down as the plain data of a study."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +10,31 @@ import numpy as np
 
 from backcast.agents import Agent
 from backcast.agents.kinds import KINDS
-from backcast.core.errors import InputError
+from backcast.core.errors import InputError, in_a_line
+from backcast.core.registry import Registered
+from backcast.drivers.metrics import METRICS, Metric, metrics_in
 from backcast.drivers.saving import plain_agent
+from backcast.studies.plugins import homes, is_importable
 from backcast.studies.reading import check_study
 from backcast.studies.spec import Study
 from backcast.worlds import World
-from backcast.worlds.recipes import recipe_of
-from backcast.worlds.world import outcomes_of
+from backcast.worlds.kinds import WORLDS, recipe_of
+from backcast.worlds.world import Purpose, outcomes_of
 
 FOLDER = "worlds"  # of a directory of results: the files of worlds
 MOST_ENTRIES = 100_000  # of a matrix of features in a study
-PLOTS = {"rmsve": "error-curves", "steps": "steps-per-episode", "reward": "reward-per-episode"}
 
 
 def describe_study(
-    name: str, directory: Path, worlds: Mapping[str, World], agents: Mapping[str, Agent], episodes: int, seeds: int
+    name: str,
+    directory: Path,
+    worlds: Mapping[str, World],
+    agents: Mapping[str, Agent],
+    episodes: int,
+    seeds: int,
+    metrics: Iterable[str],
 ) -> Study:
-    """A study of these worlds and agents, by the names that they have in tables.
+    """A study of these worlds and agents, by the names that they have in tables, with plots of these metrics.
 
     Worlds that are described by no arguments are saved in the directory of the results.
 
@@ -44,8 +52,8 @@ def describe_study(
             "seeds": seeds,
             "worlds": described,
             "agents": [_agent(label, agent) for label, agent in agents.items()],
-            "plugins": _plugins(agents),
-            "plots": _plots({world.judged_by for world in worlds.values()}),
+            "plugins": _plugins(agents, described, {world.purpose for world in worlds.values()}),
+            "plots": _plots({METRICS[metric] for metric in metrics}),
         },
         f"study {name!r}",
         folder=directory,
@@ -56,23 +64,23 @@ def describe_study(
     return study
 
 
-def _plots(metrics: set[str]) -> list[str]:
+def _plots(metrics: set[Metric]) -> list[str]:
     """Curves where all worlds have them; where values are predicted in some and improved in others, means."""
-    return (
-        ["error-by-agent"] if "rmsve" in metrics and len(metrics) > 1 else [PLOTS[metric] for metric in sorted(metrics)]
-    )
+    if len({metric.purpose for metric in metrics}) > 1:
+        return ["error-by-agent"]
+    return [metric.plot for metric in sorted(metrics, key=lambda metric: metric.name)]
 
 
 def _world(label: str, world: World, file: Path) -> dict[str, Any]:
     """A world: how it was made or, if it is nothing but an MDP and a policy, a file that has it."""
     recipe = recipe_of(world)
-    given = None if recipe is None else _arguments(*recipe)
-    if given is not None:
-        return {**given, "label": label}
+    if recipe is not None and _is_for_studies(*recipe):
+        return {"kind": recipe.kind, **_arguments(label, recipe.arguments), "label": label}
     if not _is_only_an_mdp(world):
         raise InputError(
             f"worlds: {label!r} cannot be described in a study; expected a world that was made by a function of"
-            " backcast.worlds from plain arguments, of Gymnasium from an id alone, or from an MDP"
+            " backcast.worlds from plain arguments, of Gymnasium from an id alone, by a kind of your own that is"
+            " registered in a module, or from an MDP"
         )
     file.parent.mkdir(parents=True, exist_ok=True)
     world.mdp.save(file, world.policy)
@@ -80,22 +88,28 @@ def _world(label: str, world: World, file: Path) -> dict[str, Any]:
     return {"kind": "mdp", "file": str(file.absolute()), "label": label, **limit}
 
 
-def _arguments(kind: str, given: dict[str, Any]) -> dict[str, Any] | None:
-    """The arguments of a world as keys of a study; None if a study has no such keys."""
-    if kind != "gymnasium":
-        return {"kind": kind, **{name: _plain(value) for name, value in given.items()}}
-    options = dict(given.get("options", {}))
-    limit = {"max_steps": options.pop("max_episode_steps")} if "max_episode_steps" in options else {}
-    if not isinstance(given["env"], str) or options or "start" in given:
-        return None
-    discount = {"discount": given["discount"]} if "discount" in given else {}
-    return {"kind": kind, "id": given["env"], **discount, **limit}
+def _is_for_studies(kind: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether other processes know a kind of world, and it has keys for these arguments."""
+    its = WORLDS.get(kind)
+    return its is not None and is_importable(its.home) and arguments.keys() <= its.keys.keys()
+
+
+def _arguments(label: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a world as keys of a study."""
+    plain = {name: _plain(value) for name, value in given.items()}
+    try:
+        json.dumps(plain)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"worlds: {label!r} was made from what is no plain data ({in_a_line(error)})") from error
+    return plain
 
 
 def _plain(value: Any) -> Any:
-    """The same with Python's own numbers in place of NumPy's."""
+    """The same with Python's own numbers in place of NumPy's, and paths that hold wherever one is."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
+    if isinstance(value, Path):
+        return str(value.absolute())
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
@@ -111,25 +125,18 @@ def _is_only_an_mdp(world: World) -> bool:
     )
 
 
-def _plugins(agents: Mapping[str, Agent]) -> list[str]:
-    """The modules that register kinds that are not Backcast's own."""
-    kinds = {label: KINDS[agent.kind] for label, agent in agents.items()}
-    modules = {label: kind.build.__module__ for label, kind in kinds.items() if not kind.is_builtin}
-    for label, module in modules.items():
-        if not _is_importable(module):
-            raise InputError(
-                f"agents: the kind of {label!r}, {agents[label].kind!r}, was registered in {module}, which cannot be"
-                " imported from elsewhere; put it into a module of its own"
-            )
-    return list(dict.fromkeys(modules.values()))
-
-
-def _is_importable(module: str) -> bool:
-    """Whether another process can import a module of this name."""
-    try:
-        return module != "__main__" and find_spec(module) is not None
-    except (ImportError, ValueError):  # a package that is not there, or a module that was made by hand
-        return False
+def _plugins(
+    agents: Mapping[str, Agent], worlds: Sequence[Mapping[str, Any]], purposes: Collection[Purpose]
+) -> list[str]:
+    """The modules that register kinds of agents and worlds, and metrics, that are not Backcast's own."""
+    used: dict[str, Registered] = {}
+    for label, agent in agents.items():
+        used[f"agents: the kind of {label!r}, {agent.kind!r},"] = KINDS[agent.kind]
+    for world in worlds:
+        used[f"worlds: the kind of {world['label']!r}, {world['kind']!r},"] = WORLDS[world["kind"]]
+    for metric in (each for purpose in sorted(purposes) for each in metrics_in(purpose)):
+        used[f"metrics: {metric.name!r}"] = metric
+    return homes(used)
 
 
 def _agent(label: str, agent: Agent) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Runs that diverged: what is said of them, and where they are lost."""
+"""Runs that diverged: what is said of them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from backcast.core.arrays import Indices, Mask, Vector
+from backcast.core.arrays import Indices
 
 
 class Results(Protocol):
@@ -47,14 +47,3 @@ def in_words(diverged: Indices) -> str:
         return ""
     where = "" if diverged.size == 1 else f" in {lost.size} of {diverged.size} seeds,{' first' * (lost.size > 1)}"
     return f"diverged{where} at step {lost.min():,}"
-
-
-def lost_episodes(steps: Vector, diverged: Indices) -> Mask:
-    """Whether each episode is the one in which its run diverged or one after it, (seeds, episodes).
-
-    Args:
-        steps: (seeds, episodes), the steps of each episode, as they were counted when the run was given up.
-        diverged: (seeds,), the step at which values exploded, or 0.
-    """
-    mask: Mask = (diverged[:, None] > 0) & (steps.cumsum(axis=1) >= diverged[:, None])
-    return mask

@@ -1,43 +1,33 @@
-"""The metrics of a run: what they are called, and which way is better.
+"""The metrics of a study: Backcast's own, and those of the packages that its plugins are in."""
 
-Agents are compared by the metric that the world names (`World.judged_by`). What compares them minimises a *cost*: the
-metric where lower is better, its negative where higher is better. So a run that diverged costs ∞ in any metric.
-"""
-
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-import numpy as np
-
+from backcast.core.errors import InputError, nearest
+from backcast.drivers.metrics import METRICS, Metric, metrics_in
 from backcast.studies.statistics import Interval
-
-METRICS = ("rmsve", "rmsve_inner", "steps", "reward")
-METRIC_NAMES = {
-    "rmsve": "RMSVE, all states",
-    "rmsve_inner": "RMSVE, non-terminal states",
-    "steps": "steps per episode",
-    "reward": "reward per episode",
-}
-HIGHER_IS_BETTER = ("reward",)
-PER_EPISODE = ("steps", "reward")  # measured in each episode, errors after it: a single one is mostly luck
+from backcast.worlds.world import Purpose
 
 
-def sign(metric: str) -> float:
-    """The factor between a metric and its cost: 1 where lower is better, −1 where higher is better."""
-    return -1.0 if metric in HIGHER_IS_BETTER else 1.0
+def metrics_of(purpose: Purpose, plugins: Iterable[str]) -> list[Metric]:
+    """What is measured in worlds of this purpose; what else a process has registered makes no difference."""
+    packages = {_package(module) for module in plugins}
+    return [each for each in metrics_in(purpose) if each.is_builtin or _package(each.home) in packages]
 
 
-def worst(metric: str) -> float:
-    """What a run that diverged is said to measure: ∞ where lower is better, −∞ where higher is better."""
-    return sign(metric) * np.inf
+def _package(module: str) -> str:
+    return module.partition(".")[0]
 
 
-def better(metric: str) -> str:
-    """Which way is better, in words."""
-    return "higher is better" if metric in HIGHER_IS_BETTER else "lower is better"
+def checked_metric(name: str, known: Collection[str] = METRICS) -> Metric:
+    """The metric of this name; refused if it is none of those that are known."""
+    if name not in known:
+        raise InputError(f"metric: {name!r} given, expected one of {', '.join(known)}{nearest(name, known)}")
+    return METRICS[name]
 
 
-def in_units(cost: Interval, metric: str) -> Interval:
+def in_units(cost: Interval, metric: Metric) -> Interval:
     """The interval of a metric from that of its cost."""
-    if sign(metric) > 0:
+    if not metric.higher_is_better:
         return cost
     return replace(cost, estimate=-cost.estimate, low=-cost.high, high=-cost.low)

@@ -7,7 +7,7 @@ with a results directory may not (`stored_study`), and a dry run neither imports
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,13 @@ from backcast.agents.kinds import KINDS
 from backcast.core.errors import InputError, TooManyError, in_a_line, nearest, shortened
 from backcast.core.files import read_regular
 from backcast.core.limits import refuse_many
-from backcast.studies.plugins import Absent, add_stand_ins, import_plugins, listed, needed
+from backcast.drivers.metrics import METRICS, OF_A_METRIC
+from backcast.studies.plugins import import_plugins, needed
 from backcast.studies.search import TAGS, Range
 from backcast.studies.spec import MODULE, NO_SETTINGS, AgentSpec, Study, study_type
+from backcast.studies.stand_ins import add_stand_ins
 from backcast.studies.worldspec import About, Settings, WorldSpec
-from backcast.worlds.tables import refuse_unknown
+from backcast.worlds.kinds import WORLDS
 
 MOST_BYTES = 2**20  # of a study
 MANY = 100_000  # combinations of which it is said that they are laid out, which takes seconds
@@ -66,7 +68,7 @@ def read_study(path: str | Path, tell: Callable[[str], None] = lambda sentence: 
 def read_outline(path: str | Path, seeds: int | None = None) -> Outline:
     """What can be said in a moment of a study in a TOML file, if it is run with so many seeds."""
     given, source = _parsed(Path(path)), str(path)
-    add_stand_ins(_kinds(given), _modules(given), None, source)
+    add_stand_ins(_kinds(given), _world_kinds(given), _modules(given), {"metrics": _metrics(given)}, source)
     return outline(_of_files(_validated(given, source), Path(path).parent, source), source, seeds)
 
 
@@ -106,21 +108,21 @@ def check_study(
     return study
 
 
-def stored_study(given: dict[str, Any], about: Any, source: str, folder: Path, kinds: Any = None) -> Study:
+def stored_study(given: dict[str, Any], found: Mapping[str, Any], source: str, folder: Path) -> Study:
     """A study from plain data that came with results: nothing is imported for it, and no world is made.
 
     Args:
         given: the study as `Store.add_study` wrote it.
-        about: of each world, what was written when it was run; None if that was not written yet.
+        found: what was written with it: of each world, what it says of itself, if that was written yet, and what is
+            to be known of other people's kinds and metrics.
         source: for errors.
         folder: the directory of the results, from which on the paths of its own files are given.
-        kinds: of kinds of agents that are not Backcast's own, what was written.
     """
-    add_stand_ins(_kinds(given), _modules(given), kinds, source)
+    add_stand_ins(_kinds(given), _world_kinds(given), _modules(given), found, source)
     study = _validated(given, source)
     study = study.model_copy(update={"worlds": [world.located(folder) for world in study.worlds]})
-    known = None if about is None else _about(about, len(study.worlds), source)
-    study = _knowing(study, lambda place, world: world.sketch if known is None else known[place], source)
+    known = None if found.get("worlds") is None else _about(found["worlds"], len(study.worlds), source)
+    study = _knowing(study, lambda place, world: world.sketch() if known is None else known[place], source)
     _refuse_large(study, source)
     _check_cells(study, source)
     return study
@@ -168,12 +170,12 @@ def _with_worlds(study: Study, change: Callable[[int, WorldSpec], WorldSpec], so
 
 
 class _Sketches:
-    """What can be said of each world in a moment; ids without a module are looked up, which imports nothing.
+    """What can be said of each world in a moment.
 
     A world that is too large is not refused, but noted.
 
     Args:
-        may_come: whether an id that is not known may come with a plugin.
+        may_come: whether what is not known may come with a plugin.
     """
 
     def __init__(self, may_come: bool = False) -> None:
@@ -182,56 +184,76 @@ class _Sketches:
     def __call__(self, place: int, world: WorldSpec) -> About:
         if world.known is not None:
             return world.known
-        if place < LOOKED_AT:
-            if world.kind == "gymnasium":
-                if world.imports is None and not self._may_come:
-                    refuse_unknown(str(world.id))
-                return world.unmade
-            try:
-                if world.is_quickly_made:
-                    return world.about
-            except TooManyError as error:
-                self.refused = self.refused or f"worlds.{place}: {error}"
-        return world.unmade._replace(name=world.label or f"{world.kind} {place}")
+        if place >= LOOKED_AT:
+            return world.unmade(place)
+        if not self._may_come:
+            world.refuse()
+        try:
+            return world.sketch(place)
+        except TooManyError as error:
+            self.refused = self.refused or f"worlds.{place}: {error}"
+            return world.unmade(place)
 
 
 def _unchecked(study: Study) -> Iterable[str]:
     worlds, modules = study.worlds, ", ".join(study.plugins)
     for place, agent in enumerate(study.agents):
-        if isinstance(KINDS[agent.kind].build, Absent):
+        if KINDS[agent.kind].is_absent:
             yield f"agents.{place}: {agent.kind!r} was not looked at, as that would import the plugins {modules}"
     for place, world in enumerate(worlds[:LOOKED_AT]):
-        if world.imports is not None:
-            yield f"worlds.{place}: {world.id!r} was not looked at, as that would import the module {world.imports!r}"
-        elif world.kind == "gymnasium":
-            yield f"worlds.{place}: {world.id!r} was not made"
-        elif not world.is_quickly_made:
-            what = "maze is large, and was not made" if world.file is None else f"file {world.file} was not read"
-            yield f"worlds.{place}: the {what}"
+        if world.why_unmade:
+            yield f"worlds.{place}: {world.why_unmade}"
     if len(worlds) > LOOKED_AT:
         yield f"worlds.{LOOKED_AT} to worlds.{len(worlds) - 1}: they were not made"
 
 
 def _with_plugins(study: Study) -> Study:
     """The study with the installed plugins that it needs, too."""
-    more = [module for module in needed(agent.kind for agent in study.agents) if module not in study.plugins]
+    used = (*(KINDS[agent.kind] for agent in study.agents), *(WORLDS[world.kind] for world in study.worlds))
+    more = [module for module in needed(used) if module not in study.plugins]
     return study.model_copy(update={"plugins": [*study.plugins, *more]}) if more else study
 
 
 def _kinds(given: dict[str, Any]) -> dict[str, list[str]]:
     """The kinds of agents of a study that was not checked yet, each with what seem to be settings of it."""
-    agents = [agent for agent in listed(given, "agents") if isinstance(agent, dict)]
-    kinds: dict[str, list[str]] = {agent["kind"]: [] for agent in agents if isinstance(agent.get("kind"), str)}
+    agents = _tables(given, "agents")
+    kinds: dict[str, list[str]] = {agent["kind"]: [] for agent in agents}
     for agent in agents:
         searched = [table.get(name) for table in (given, agent) for name in ("grid", "search")]
         names = [name for table in (agent, *searched) if isinstance(table, dict) for name in table]
-        kinds.get(str(agent.get("kind")), []).extend(name for name in names if name not in NO_SETTINGS)
+        kinds[agent["kind"]].extend(name for name in names if name not in NO_SETTINGS)
     return kinds
+
+
+def _world_kinds(given: dict[str, Any]) -> dict[str, list[str]]:
+    """The kinds of worlds of a study that was not checked yet, each with what seem to be keys of it."""
+    kinds: dict[str, list[str]] = {}
+    for world in _tables(given, "worlds"):
+        kinds.setdefault(world["kind"], []).extend(name for name in world if name not in WorldSpec.model_fields)
+    return kinds
+
+
+def _metrics(given: dict[str, Any]) -> dict[str, Any]:
+    """The metrics of which a study that was not checked yet has plots, with what is known of those nobody knows."""
+    plots = [plot for plot in _listed(given, "plots") if isinstance(plot, str) and plot.endswith(OF_A_METRIC)]
+    names = {plot: plot.removesuffix(OF_A_METRIC) for plot in plots}
+    return {name: {"label": name, "plot": plot} for plot, name in names.items() if name not in METRICS}
+
+
+def _tables(given: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The tables of this name in a study that was not checked yet, as far as they have a kind."""
+    return [each for each in _listed(given, name) if isinstance(each, dict) and isinstance(each.get("kind"), str)]
 
 
 def _modules(given: dict[str, Any]) -> list[str]:
     """The plugins of a study that was not checked yet, as far as they can be modules."""
-    return [name for name in listed(given, "plugins") if isinstance(name, str) and re.match(MODULE, name)]
+    return [name for name in _listed(given, "plugins") if isinstance(name, str) and re.match(MODULE, name)]
+
+
+def _listed(given: Mapping[str, Any], table: str) -> list[Any]:
+    """A list of a study that was not checked yet; nothing if it is no list."""
+    found = given.get(table)
+    return found if isinstance(found, list) else []
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -257,7 +279,7 @@ def _validated(given: dict[str, Any], source: str) -> Study:
         study = study_type().model_validate(given)
         study.spaces  # noqa: B018 — it raises where a setting is searched that nobody has
     except ValidationError as error:
-        raise InputError("\n".join(f"{source}: {_sentence(e)}" for e in error.errors())) from None
+        raise InputError("\n".join(f"{source}: {_sentence(e, given)}" for e in error.errors())) from None
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
     except RecursionError:
@@ -308,14 +330,12 @@ def _refuse_twice(source: str, key: str, names: list[str]) -> None:
         seen.add(name)
 
 
-def _sentence(error: Any) -> str:
-    """One pydantic error in our words."""
+def _sentence(error: Any, given: Mapping[str, Any]) -> str:
+    """One pydantic error about a study in our words."""
     parts = [shortened(str(part), 80) for part in error["loc"] if part not in TAGS]
     key = ".".join(parts) or "the study"
     if error["type"] == "extra_forbidden":
-        owners: dict[str, type[BaseModel]] = {"worlds": WorldSpec, "agents": AgentSpec}
-        inner = next((model for name, model in _TABLES.items() if name in parts[:-1]), None)
-        fields = (inner or owners.get(parts[0], Study)).model_fields
+        fields = _allowed(error["loc"], given)
         return f"{key}: no such key; allowed are {', '.join(fields)}{nearest(parts[-1], fields)}"
     if error["type"] == "missing":
         return f"{key}: missing"
@@ -330,3 +350,14 @@ def _sentence(error: Any) -> str:
 
 
 _TABLES: dict[str, type[BaseModel]] = {"settings": Settings, "search": Range}  # that hold keys of their own
+
+
+def _allowed(place: Sequence[str | int], given: Mapping[str, Any]) -> list[str]:
+    """The keys of the table of a study in which one was found that is none of them."""
+    inner = next((model for name, model in _TABLES.items() if name in place[:-1]), None)
+    if inner is not None:
+        return list(inner.model_fields)
+    if place[0] == "worlds":
+        kind = WORLDS[_listed(given, "worlds")[int(place[1])]["kind"]]
+        return [*WorldSpec.model_fields, *kind.keys]
+    return list((AgentSpec if place[0] == "agents" else Study).model_fields)

@@ -11,11 +11,10 @@ import pyarrow as pa
 from backcast.agents import Agent
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
+from backcast.drivers.metrics import METRICS, lost_episodes
 from backcast.studies.cells import Cell
-from backcast.studies.divergence import lost_episodes
 from backcast.studies.exported import Varied
 from backcast.studies.index import Index
-from backcast.studies.metrics import METRICS, PER_EPISODE, worst
 from backcast.studies.spec import Study
 from backcast.studies.store import Store
 from backcast.studies.tables import column, columns
@@ -116,9 +115,10 @@ class Results:
         return list(self._cells[world].values())
 
     def metrics(self, world: str, agent: str) -> list[str]:
-        """The metrics measured: errors in prediction, steps and reward in control."""
-        names = self._columns.names(int(self._index.file[self._runs[world, agent].start]))
-        return [metric for metric in METRICS if metric in names]
+        """The metrics measured: errors in prediction, steps and reward in control, and those that all runs have."""
+        files = np.unique(self._index.file[self._runs[world, agent]])
+        columns = [self._columns.names(file) for file in files.tolist()]
+        return [metric for metric in METRICS if all(metric in names for names in columns)]
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
         """(seeds, episodes), for the seeds that all agents of the study have.
@@ -179,9 +179,10 @@ class Results:
     def _rows(self, metric: str, runs: Indices) -> Vector:
         """Some runs of an agent, (runs, episodes), without what is not to be trusted after it diverged."""
         values, diverged = self._columns.rows(metric, runs), self._index.diverged[runs]
-        if metric in PER_EPISODE and diverged.any():
+        its = METRICS[metric]
+        if its.is_builtin and its.per_episode and diverged.any():  # others were stored without
             steps = values if metric == "steps" else self._columns.rows("steps", runs)
-            values = np.where(lost_episodes(steps, diverged), worst(metric), values)
+            values = np.where(lost_episodes(steps, diverged), its.worst, values)
         return values
 
     def _mean_of_every_run(self, metric: str) -> Vector:
@@ -193,14 +194,17 @@ class Results:
             file = int(self._index.file[runs[0]])
             if metric in self._columns.names(file):
                 means[runs] = self._columns.matrix(file, metric)[self._index.row[runs]].mean(axis=1)
-        if metric in PER_EPISODE:
-            means[self._index.diverged > 0] = worst(metric)
+        if METRICS[metric].per_episode:
+            means[self._index.diverged > 0] = METRICS[metric].worst
         return means
 
     def _check(self, world: str, agent: str, metric: str) -> None:
-        if metric not in self.metrics(world, agent):
-            kind = "prediction" if metric.startswith("rmsve") else "control"
-            raise InputError(f"{self.name}: {metric} is measured in {kind} worlds, and {world} is none; see its plots")
+        if metric in self.metrics(world, agent):
+            return
+        purpose = METRICS[metric].purpose if metric in METRICS else None
+        if purpose in (None, self._cells[world][agent].world.purpose):
+            raise InputError(f"{self.name}: {metric} was not measured when {agent} was run in {world}; see its plots")
+        raise InputError(f"{self.name}: {metric} is measured in {purpose} worlds, and {world} is none; see its plots")
 
 
 class _Columns:

@@ -29,8 +29,10 @@ from pydantic import Field, create_model, field_validator, model_validator
 
 from backcast.agents import Agent, agent
 from backcast.agents.kinds import KINDS, all_settings
-from backcast.agents.settings import SETTINGS, Setting, describe
+from backcast.agents.settings import COMMON, SETTINGS, describe
 from backcast.core.errors import InputError, nearest
+from backcast.core.settings import Setting
+from backcast.drivers.metrics import METRICS
 from backcast.studies.cells import Cell
 from backcast.studies.search import (
     RATES,
@@ -42,7 +44,7 @@ from backcast.studies.search import (
     checked_search,
     takes,
 )
-from backcast.studies.worldspec import Settings, Strict, WorldSpec
+from backcast.studies.worldspec import REGISTERED, Shared, Strict, WorldSpec, one_of, optional_fields
 
 MOST = 10**15  # episodes, seeds and value updates: what is counted with numbers of 64 bits
 LONGEST = 100  # characters of a name
@@ -85,7 +87,7 @@ class _Searched(Strict):
         return self
 
 
-class _AgentSpec(_Searched, Settings):
+class _AgentSpec(_Searched, Shared):
     """An agent of a study: the arguments of `backcast.agent`.
 
     `label` is its name in tables and figures, if it is not to be the agent's own; `only` leaves it out of the worlds
@@ -101,12 +103,7 @@ class _AgentSpec(_Searched, Settings):
     @field_validator("kind")
     @classmethod
     def _known(cls, kind: str) -> str:
-        if kind not in KINDS:
-            raise ValueError(
-                f"expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}; or name the module that registers it in"
-                ' plugins = ["…"]'
-            )
-        return kind
+        return one_of(KINDS, kind, REGISTERED)
 
     def build(self, settings: dict[str, Any]) -> Agent:
         """The agent, with `settings` in place of its own."""
@@ -122,12 +119,12 @@ class _AgentSpec(_Searched, Settings):
 
 def _with_fields(base: Any, table: Mapping[str, Setting]) -> Any:
     """The same with a field for each setting of a table that it does not have."""
-    fields: Any = {name: (each.of | None, None) for name, each in table.items() if name not in base.model_fields}
+    fields = optional_fields(each for name, each in table.items() if name not in base.model_fields)
     return create_model("AgentSpec", __base__=base, __module__=__name__, **fields)
 
 
-NO_SETTINGS = (*_AgentSpec.model_fields, "samples", "seed")  # keys of an agent, or of a search, that are none of a kind
-AgentSpec: Any = _with_fields(_AgentSpec, SETTINGS)
+NO_SETTINGS = (*_AgentSpec.model_fields, *COMMON, "samples", "seed")  # keys of an agent or a search, but of no kind
+AgentSpec: Any = _with_fields(_AgentSpec, COMMON | SETTINGS)
 
 
 def _further() -> tuple[Setting, ...]:
@@ -179,11 +176,10 @@ class Study(_Searched):
     @field_validator("plots")
     @classmethod
     def _known_plots(cls, plots: list[str]) -> list[str]:
+        known = list(dict.fromkeys([*PLOT_NAMES, *(metric.plot for metric in METRICS.values())]))
         for plot in plots:
-            if plot not in PLOT_NAMES:
-                raise ValueError(
-                    f"{plot!r} is no plot; expected some of {', '.join(PLOT_NAMES)}{nearest(plot, PLOT_NAMES)}"
-                )
+            if plot not in known:
+                raise ValueError(f"{plot!r} is no plot; expected some of {', '.join(known)}{nearest(plot, known)}")
         return plots
 
     def count(self) -> int:

@@ -4,7 +4,7 @@
     DIR/units/<hash>.json      its record: what determined each of them, in the order of the rows; versions, timings;
                                the columns, the size and the checksum of the table
     DIR/studies/<name>.json    a study that was run here, with how many seeds, and what its worlds say of themselves
-                               (of kinds that plugins register: what they take)
+                               (of kinds and metrics that plugins register: what has to be known to read results)
     DIR/failures/<…>.json      units that could not be performed the last time they were tried, and why
 
 Studies and records end with a checksum of their own. Files are written beside their place and renamed, the record last:
@@ -32,12 +32,13 @@ from backcast.core.files import atomic_path, locked, read_regular, remove_remain
 from backcast.studies.batches import Performed
 from backcast.studies.cells import KEY_LENGTH, digest
 from backcast.studies.index import Index
-from backcast.studies.plugins import about_kinds
 from backcast.studies.reading import stored_study
 from backcast.studies.sealing import is_sealed, seal
 from backcast.studies.spec import Study
+from backcast.studies.stand_ins import remembered
 from backcast.studies.tables import write_table
 from backcast.studies.units import Failed, Finished, Unit
+from backcast.worlds.kinds import WORLDS
 
 FORMAT = 2  # of a directory; 1 had no checksums, and did not know what worlds say of themselves
 AGAIN = "move it away to have its units run again"
@@ -100,7 +101,8 @@ class Store:
             "worlds": [world.about._asdict() for world in study.worlds],
         }
         if study.plugins:
-            known["kinds"] = about_kinds(agent.kind for agent in study.agents)
+            kinds, worlds = (dict.fromkeys(each.kind for each in those) for those in (study.agents, study.worlds))
+            known |= remembered(kinds, worlds, study.plugins)
         if path.exists():
             earlier = _read_json(path, MOST_STUDY)
             if earlier.get("study") == known["study"]:
@@ -113,8 +115,9 @@ class Store:
         plain = study.model_dump(mode="json", exclude_defaults=True)
         here = self.directory.absolute()
         for world in plain["worlds"]:
-            if "file" in world and Path(world["file"]).is_relative_to(here):
-                world["file"] = str(Path(world["file"]).relative_to(here))
+            file = WORLDS[world["kind"]].file
+            if file is not None and Path(world[file]).is_relative_to(here):
+                world[file] = str(Path(world[file]).relative_to(here))
         return plain
 
     def studies(self) -> list[Asked]:
@@ -205,12 +208,12 @@ def _stored(path: Path, found: dict[str, Any]) -> Asked:
     """A study as it was written; before there were formats, the study alone."""
     folder = path.parent.parent
     if "format" not in found:
-        study = stored_study(found, None, str(path), folder)
+        study = stored_study(found, {}, str(path), folder)
         return Asked(study, study.seeds)
     given, seeds = found.get("study"), found.get("seeds")
     if not isinstance(given, dict) or not isinstance(seeds, int) or seeds < 1:
         raise InputError(f"{path}: not a study that Backcast wrote; move it away")
-    return Asked(stored_study(given, found.get("worlds"), str(path), folder, found.get("kinds")), seeds)
+    return Asked(stored_study(given, found, str(path), folder), seeds)
 
 
 def _read_json(path: Path, most: int) -> dict[str, Any]:

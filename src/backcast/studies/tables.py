@@ -1,7 +1,7 @@
 """The tables of a store: written compactly, and read only if they are what their record says.
 
 A table has a row for each run and episode, in the order of its record: seed, episode, value updates and the metrics of
-its world, either `rmsve` and `rmsve_inner` or `steps` and `reward`.
+its world: `rmsve` and `rmsve_inner`, or `steps` and `reward`, and those of plugins.
 """
 
 import contextlib
@@ -15,9 +15,7 @@ import pyarrow.parquet as pq
 from backcast.core.errors import InputError, in_a_line
 from backcast.core.files import checksum, refuse_special
 from backcast.core.limits import refuse_many
-
-COUNTED = ("seed", "episode", "updates")  # each nearly as much more than the last: differences take little room
-MEASURED = (("rmsve", "rmsve_inner"), ("steps", "reward"))  # in prediction and in control
+from backcast.drivers.metrics import COUNTED, METRICS
 
 
 class Written(NamedTuple):
@@ -46,7 +44,7 @@ def write_table(parts: Sequence[pa.Table], path: Path) -> Written:
         path,
         compression="zstd",
         use_dictionary=[name for name in table.column_names if name not in COUNTED],
-        column_encoding=dict.fromkeys(COUNTED, "DELTA_BINARY_PACKED"),
+        column_encoding=dict.fromkeys(COUNTED, "DELTA_BINARY_PACKED"),  # each is nearly as much more than the last
     )
     return Written(table.column_names, len(table), path.stat().st_size, checksum(path))
 
@@ -88,8 +86,10 @@ def again(path: Path) -> str:
 
 
 def _measured(names: Sequence[str]) -> tuple[str, ...]:
-    """The metrics that belong together, of which an older table has some."""
-    return max(MEASURED, key=lambda those: sum(name in names for name in those))
+    """The metrics that belong together, of which an older table, without those of plugins, has some."""
+    own = [metric for metric in METRICS.values() if metric.is_builtin]
+    those = [tuple(each.name for each in own if each.purpose == purpose) for purpose in ("prediction", "control")]
+    return max(those, key=lambda names_of: sum(name in names for name in names_of))
 
 
 @contextlib.contextmanager

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from backcast.core.arrays import Vector, as_whole
+from backcast.drivers.metrics import METRICS
 from backcast.studies.cells import Cell
-from backcast.studies.metrics import sign
 from backcast.studies.search import Point
 from backcast.studies.spec import Study
 
@@ -58,7 +58,7 @@ class Trial(NamedTuple):
     @property
     def costs(self) -> Vector:
         """The scores, negative where higher is better, (seeds,): lower is better."""
-        return sign(self.metric) * self.scores
+        return METRICS[self.metric].sign * self.scores
 
     @property
     def candidate(self) -> "Candidate":
@@ -70,7 +70,7 @@ Candidate = tuple[str, str, Point]  # a study, an agent of it and its settings
 
 
 def tried(result: Scores, world: str, metric: str | None = None, last: int | None = None) -> list[Trial]:
-    """What every agent of a world scored; nothing if the metric is not measured there.
+    """What every agent of a world scored; nothing if the metric was not measured of all of them.
 
     Args:
         result: of a study.
@@ -80,7 +80,7 @@ def tried(result: Scores, world: str, metric: str | None = None, last: int | Non
     """
     cells, study = result.cells(world), result.study
     chosen = metric or cells[0].world.judged_by
-    if chosen not in result.metrics(world, cells[0].label):
+    if not all(chosen in result.metrics(world, cell.label) for cell in cells):
         return []
     return [Trial(study, cell, chosen, _mean(result, world, cell.label, chosen, last)) for cell in cells]
 
@@ -125,7 +125,7 @@ def not_done(
         missing, study = set(result.missing), result.study
         for cell in study.runs() if missing else ():
             world = cell.world.name
-            measured = metric is None or metric.startswith("rmsve") == (cell.world.purpose == "prediction")
+            measured = metric is None or METRICS[metric].is_measured_in(cell.world.purpose)
             if measured and (world, cell.label) in missing:
                 name = names[study.name, world]
                 group = undone.setdefault(group_of(study, name, cell, by), {})

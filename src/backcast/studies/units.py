@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from backcast.agents.kinds import KINDS
 from backcast.drivers.results import Runs
 from backcast.drivers.run import prepare, run_in_threads
 from backcast.studies.cells import Cell, digest
-from backcast.studies.plugins import import_plugins, refuse_unknown_kind
+from backcast.studies.metrics import metrics_of
+from backcast.studies.plugins import import_plugins, refuse_unknown
 from backcast.studies.spec import Study
 from backcast.studies.worldspec import WorldSpec
 from backcast.worlds import World
+from backcast.worlds.kinds import WORLDS
 
 BLOCK = 20  # seeds per unit at most
 MOST_ROWS = 2_000_000  # of the tables of a batch, as far as they are of several runs: what is held in memory at a time
@@ -89,7 +92,8 @@ def perform(unit: Unit, threads: int = 0) -> Outcome:
     try:
         cell = unit.cell
         import_plugins(cell.plugins)
-        refuse_unknown_kind(cell.agent.kind, cell.plugins)
+        refuse_unknown("kind", cell.agent.kind, KINDS, cell.plugins)
+        refuse_unknown("world", cell.world.kind, WORLDS, cell.plugins)
         world = world_of(cell.world)
         runs = run_in_threads(world, cell.agent, cell.episodes, unit.seeds, None, threads, cell.updates)
         return finished(unit, runs, time.perf_counter() - started)
@@ -99,7 +103,7 @@ def perform(unit: Unit, threads: int = 0) -> Outcome:
 
 def finished(unit: Unit, runs: Runs, seconds: float) -> Finished:
     """A unit whose runs were made, within so many seconds."""
-    return Finished(unit, _record(unit, runs, seconds), _table(runs))
+    return Finished(unit, _record(unit, runs, seconds), _table(runs, unit.cell.plugins))
 
 
 @lru_cache(maxsize=8)
@@ -124,14 +128,19 @@ def _record(unit: Unit, runs: Runs, seconds: float) -> dict[str, Any]:
     }
 
 
-def _table(runs: Runs) -> pa.Table:
-    """Seed, episode, value updates and the metrics of a world, a row for each seed and episode."""
+def _table(runs: Runs, plugins: tuple[str, ...]) -> pa.Table:
+    """Seed, episode, value updates and the metrics of a world, a row for each seed and episode.
+
+    Backcast's own metrics are as they were counted. Others are without what follows when a run diverged: to find that
+    out later takes the steps of each episode, which tables of prediction worlds do not have.
+    """
     seeds, episodes = runs.steps.shape
     columns: dict[str, Any] = {
         "seed": np.repeat(np.asarray(runs.seeds, dtype=np.int64), episodes),
         "episode": np.tile(np.arange(episodes, dtype=np.int32), seeds),
         "updates": runs.updates.by_episode.ravel(),
     }
-    for metric in runs.metrics:
-        columns[metric] = np.asarray(getattr(runs, metric), dtype=np.float64).ravel()
+    for metric in metrics_of(runs.purpose, plugins):
+        values = metric.of(runs) if metric.is_builtin else metric.before_divergence(runs)
+        columns[metric.name] = values.ravel()
     return pa.table(columns)

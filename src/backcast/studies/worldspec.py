@@ -2,35 +2,32 @@
 
 import functools
 import platform
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
+from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.errors import InputError, nearest
 from backcast.core.files import checksum
-from backcast.worlds import (
-    World,
-    blocking_maze,
-    boyan,
-    chain,
-    from_file,
-    from_gymnasium,
-    maze,
-    noisy_tv,
-    random_walk,
-    shortcut_maze,
-)
+from backcast.core.settings import Setting
+from backcast.worlds import World
+from backcast.worlds.kinds import WORLDS, WorldKind
+from backcast.worlds.world import Judge, Purpose
 
-QUICK, QUICK_FILE = 10_000, 2**20  # cells of a maze, and bytes of a file, of which a world is made in no time
-Rate = float | tuple[float, ...]
+REGISTERED = 'or name the module that registers it in plugins = ["…"]'
+QUICK_FILE = 2**20  # bytes of a file that is read in no time
+SHARED = {
+    **{name: each for name, each in COMMON.items() if name not in ("frame", "learn")},
+    "features": SETTINGS["features"],
+}  # settings that a world may have for all agents in it
 
 
-def one_of(names: Collection[str], name: str) -> str:
-    """The name, if it is one of some."""
+def one_of(names: Collection[str], name: str, *hints: str) -> str:
+    """The name, if it is one of some; hints say what else to do about it."""
     if name not in names:
-        raise ValueError(f"expected one of {', '.join(names)}{nearest(name, names)}")
+        raise ValueError("; ".join([f"expected one of {', '.join(names)}{nearest(name, names)}", *hints]))
     return name
 
 
@@ -47,33 +44,24 @@ class Strict(BaseModel):
         return copied
 
 
-class Settings(Strict):
-    """What can be set about an agent besides its kind; None: as `backcast.agent` has it."""
-
-    alpha: Rate | None = None
-    alpha_model: Rate | None = None
-    alpha_plan: Rate | None = None
-    epsilon: Rate | None = None
-    schedule: Literal["linear", "constant"] | None = None
-    features: dict[str, Any] | str | None = None
+class Shared(Strict):
+    """Settings that agents of a study have in common; None: as `backcast.agent` has it."""
 
     def given(self) -> dict[str, Any]:
         """Only what was set."""
-        values = {name: getattr(self, name) for name in Settings.model_fields}
+        values = {name: getattr(self, name) for name in SHARED}
         return {name: value for name, value in values.items() if value is not None}
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())  # features are a table, which has no hash of its own
 
 
-def _from_gymnasium(id: str, max_steps: int | None = None, **given: Any) -> World:
-    return from_gymnasium(id, max_episode_steps=max_steps, **given)
+def optional_fields(settings: Iterable[Setting]) -> Any:
+    """A field for each setting, as pydantic makes a model of them; None: it was not given."""
+    return {each.name: (each.of | None, None) for each in settings}
 
 
-def _from_file(file: str, sha256: str | None = None, **given: Any) -> World:
-    """The world in a file whose content is known by its SHA-256."""
-    _content(Path(file), sha256)
-    return from_file(file, **given)
+Settings: Any = create_model("Settings", __base__=Shared, __module__=__name__, **optional_fields(SHARED.values()))
 
 
 def _content(path: Path, expected: str | None) -> str:
@@ -103,104 +91,78 @@ class About(NamedTuple):
     """
 
     name: str
-    purpose: Literal["prediction", "control"]
-    judged_by: Literal["rmsve", "steps", "reward"]
-
-
-class WorldKind(NamedTuple):
-    """How a kind of world is made, from which keys besides `discount`, and what an agent does there.
-
-    None as the purpose: it is for the world itself to say.
-    """
-
-    make: Callable[..., World]
-    keys: tuple[str, ...]
-    purpose: Literal["prediction", "control"] | None
-
-
-WORLD_KINDS = {
-    "chain": WorldKind(chain, ("levels", "seed", "branches"), "prediction"),
-    "boyan": WorldKind(boyan, ("n",), "prediction"),
-    "random-walk": WorldKind(random_walk, ("n", "jump"), "prediction"),
-    "noisy-tv": WorldKind(noisy_tv, ("signals", "channels", "structure", "seed"), "prediction"),
-    "maze": WorldKind(maze, ("text", "slip", "reward_probability", "max_steps", "later"), "control"),
-    "blocking-maze": WorldKind(blocking_maze, ("step", "slip", "max_steps"), "control"),
-    "shortcut-maze": WorldKind(shortcut_maze, ("step", "slip", "max_steps"), "control"),
-    "gymnasium": WorldKind(_from_gymnasium, ("id", "max_steps"), None),
-    "mdp": WorldKind(_from_file, ("file", "sha256", "policy", "max_steps"), None),
-}
+    purpose: Purpose
+    judged_by: Judge
 
 
 class WorldSpec(Strict):
-    """A world of a study: its kind, one of `WORLD_KINDS`, and the arguments of the function that makes it.
+    """A world of a study: its kind, one of `backcast.worlds.kinds.WORLDS`, and the keys of that kind.
 
     `label` is its name in tables and figures, if it is not to be the world's own.
     """
 
+    model_config = ConfigDict(extra="allow")  # the keys of its kind, checked
+
     kind: str
     label: str | None = Field(default=None, min_length=1, max_length=100)
-    levels: tuple[int, ...] | None = None
-    seed: int | None = None
-    branches: int | None = None
-    n: int | None = None
-    jump: int | None = None
-    signals: int | None = None
-    channels: int | None = None
-    structure: float | None = None
-    text: str | None = None
-    slip: float | None = None
-    reward_probability: float | None = None
-    later: tuple[int, str] | None = None
-    step: int | None = None
-    id: str | None = None
-    file: str | None = None
-    sha256: str | None = None
-    policy: Literal["uniform"] | None = None
-    discount: float | None = None
-    max_steps: int | None = Field(default=None, ge=1)
     episodes: int | None = Field(default=None, ge=1)
     updates: int | None = Field(default=None, ge=1)
     settings: Settings = Settings()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_checked_keys(cls, given: Any) -> Any:
+        kind = WORLDS.get(given["kind"]) if isinstance(given, dict) and isinstance(given.get("kind"), str) else None
+        if kind is None:
+            return given
+        common = {name: value for name, value in given.items() if name in cls.model_fields}
+        return common | checked_keys(kind, {name: value for name, value in given.items() if name not in common})
+
     @field_validator("kind")
     @classmethod
     def _known(cls, kind: str) -> str:
-        return one_of(WORLD_KINDS, kind)
+        return one_of(WORLDS, kind, REGISTERED)
 
-    @model_validator(mode="after")
-    def _keys_fit_the_kind(self) -> "WorldSpec":
-        allowed = WORLD_KINDS[self.kind].keys
-        for name in self._arguments.keys() - {"discount", *allowed}:
-            raise ValueError(f"{name} does not belong to a {self.kind}; its keys are {', '.join(allowed)}")
-        if self.kind == "gymnasium" and self.id is None:
-            raise ValueError("a gymnasium world needs an id, such as 'FrozenLake-v1'")
-        if self.kind == "mdp" and self.file is None:
-            raise ValueError('an mdp needs a file, such as file = "my.npz", which FiniteMDP.save wrote')
-        if self.kind == "mdp" and self.discount is not None:
-            raise ValueError("the discount of an mdp is in its file")
-        return self
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The keys of its kind that were given, and their values."""
+        return dict(self.__pydantic_extra__ or {})
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the world is in, if it is in one."""
+        name = WORLDS[self.kind].file
+        return None if name is None else Path(self.arguments[name])
 
     def build(self) -> World:
         """The world; a random one without a seed is drawn anew for every seed of the study."""
-        kind = WORLD_KINDS[self.kind]
-        drawn = {"seed": None} if "seed" in kind.keys else {}
-        return kind.make(**{**drawn, **self._arguments})
+        kind, given = WORLDS[self.kind], self.arguments
+        if kind.file is not None and self.file is not None:
+            _content(self.file, given.pop("sha256", None))
+            given[kind.file] = self.file
+        return kind.make(**({"seed": None} if kind.drawn else {}) | given)
 
     def located(self, folder: Path) -> Self:
         """The same world, with the path of its file, if it has one, from this folder on."""
-        return self if self.file is None else self.model_copy(update={"file": str((folder / self.file).absolute())})
+        key = WORLDS[self.kind].file
+        if key is None:
+            return self
+        return self.model_copy(update={key: str((folder / self.arguments[key]).absolute())})
 
     def pinned(self) -> Self:
         """The same world, with the content of its file as it is now; refused if it was known, and is another now."""
         if self.file is None:
             return self
-        return self.model_copy(update={"sha256": _content(Path(self.file), self.sha256)})
+        return self.model_copy(update={"sha256": _content(self.file, self.arguments.get("sha256"))})
 
     @functools.cached_property
     def about(self) -> About:
         """What the world says of itself; it is made for that, unless it is known."""
         world = self.build()
-        purpose = WORLD_KINDS[self.kind].purpose or ("prediction" if world.is_prediction else "control")
+        purpose = WORLDS[self.kind].purpose or world.purpose
         return About(self.label or world.name, purpose, "rmsve" if purpose == "prediction" else world.judged_by)
 
     def knowing(self, about: About) -> Self:
@@ -215,32 +177,35 @@ class WorldSpec(Strict):
         return self.__dict__.get("about")
 
     @property
-    def is_quickly_made(self) -> bool:
-        """Whether making it takes next to nothing and imports nothing: walks are made when they are first walked."""
-        if self.file is not None:
-            return Path(self.file).is_file() and Path(self.file).stat().st_size <= QUICK_FILE
-        cells = len(self.text or "") + len(self.later[1] if self.later else "")
-        return WORLD_KINDS[self.kind].purpose is not None and cells <= QUICK
+    def why_unmade(self) -> str:
+        """Why it is not made in passing, in a sentence; empty if that takes next to nothing and imports nothing."""
+        why = WORLDS[self.kind].sketch.why_unmade(self.arguments)
+        if why or self.file is None:
+            return why
+        quick = self.file.is_file() and self.file.stat().st_size <= QUICK_FILE
+        return "" if quick else f"the file {self.file} was not read"
 
-    @property
-    def sketch(self) -> About:
+    def sketch(self, place: int | None = None) -> About:
         """What can be said of the world in no time and without importing anything."""
-        return self.about if self.is_quickly_made else self.unmade
+        return self.unmade(place) if self.why_unmade else self.about
 
-    @property
-    def unmade(self) -> About:
-        """What is usually the case with worlds of this kind."""
-        own = self.kind if self.file is None else Path(self.file).stem
-        name, purpose = self.label or (self.id or own).rpartition(":")[2], WORLD_KINDS[self.kind].purpose
-        if purpose == "prediction":
-            return About(name, purpose, "rmsve")
-        return About(name, "control", "reward" if purpose is None else "steps")
+    def unmade(self, place: int | None = None) -> About:
+        """What is usually the case with worlds of this kind; `place` of the world in its study tells them apart."""
+        kind, number = WORLDS[self.kind], "" if place is None else f" {place}"
+        own = kind.sketch.name(self.arguments) if self.file is None else self.file.stem
+        name = self.label or own or f"{self.kind}{number}"
+        if kind.purpose == "prediction":
+            return About(name, kind.purpose, "rmsve")
+        return About(name, "control", "reward" if kind.purpose is None else "steps")
+
+    def refuse(self) -> None:
+        """Raise InputError if it is known without making it that it cannot be made."""
+        WORLDS[self.kind].sketch.refuse(self.arguments)
 
     @property
     def imports(self) -> str | None:
-        """The module that making it imports because its id says so, as in "module:Env-v0"."""
-        module, colon, _ = (self.id or "").partition(":")
-        return module if colon else None
+        """The module that making it imports because an argument says so, as in "module:Env-v0"."""
+        return WORLDS[self.kind].sketch.imports(self.arguments)
 
     @property
     def name(self) -> str:
@@ -248,21 +213,35 @@ class WorldSpec(Strict):
         return self.about.name
 
     @property
-    def purpose(self) -> str:
+    def purpose(self) -> Purpose:
         """Whether values are predicted there, or improved."""
-        return WORLD_KINDS[self.kind].purpose or self.about.purpose
+        return WORLDS[self.kind].purpose or self.about.purpose
 
     @property
-    def judged_by(self) -> str:
+    def judged_by(self) -> Judge:
         """The metric by which agents are compared there."""
         return self.about.judged_by
 
     @functools.cached_property
     def identity(self) -> dict[str, Any]:
         """What determines the world itself: of a file its content, wherever it is."""
-        return {"kind": self.kind, **{name: value for name, value in self._arguments.items() if name != "file"}}
+        file = WORLDS[self.kind].file
+        return {"kind": self.kind, **{name: value for name, value in self.arguments.items() if name != file}}
 
-    @property
-    def _arguments(self) -> dict[str, Any]:
-        """What the function that makes it is given."""
-        return self.model_dump(exclude={"kind", "label", "episodes", "updates", "settings"}, exclude_none=True)
+
+def checked_keys(kind: WorldKind, given: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a world as its kind has them; refused where one is missing, another's, or not what is allowed."""
+    for name in given.keys() - kind.keys.keys():
+        if any(name in other.keys for other in WORLDS.values()):
+            raise ValueError(f"{name} does not belong to a {kind.name}; its keys are {', '.join(kind.keys)}")
+    typed = _table_of(kind).model_validate(given)
+    for name in kind.required:
+        if given.get(name) is None:
+            raise InputError(f"{name}: missing, expected {kind.keys[name].meaning or kind.keys[name].allowed}")
+    return {name: kind.keys[name].check(name, value) for name, value in typed if value is not None}
+
+
+@functools.cache
+def _table_of(kind: WorldKind) -> type[Strict]:
+    """The keys of a kind, each of its type."""
+    return create_model("Keys", __base__=Strict, __module__=__name__, **optional_fields(kind.keys.values()))

@@ -3,24 +3,41 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import Matrix, Vector, as_fraction, as_whole
+from backcast.core.arrays import Matrix, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import layout_generator
+from backcast.core.settings import Bounds
 from backcast.mdp import FiniteMDP
-from backcast.worlds.recipes import recorded
+from backcast.worlds.kinds import Discount, Given, Seed, Sketch, register_world
 from backcast.worlds.world import World, refuse_large
 
 _DENSE_LIMIT = 2_000  # states, above which a world is sparse
 
 
-@recorded("chain")
+class LevelsSketch(Sketch):
+    """What is known of a chain before it is drawn: its levels."""
+
+    def sizes(self, given: Given) -> dict[str, int]:
+        """The numbers of levels, states and transitions."""
+        levels = given.get("levels", ())
+        return {
+            "the number of levels": len(levels),
+            "the number of states": sum(levels),
+            "the number of transitions": sum(before * after for before, after in pairwise(levels)),
+        }
+
+
+@register_world("chain", purpose="prediction", label="Leveled chain", sketch=LevelsSketch())
 def chain(
-    levels: Sequence[int] = (500, 50, 5), seed: int | None = 0, discount: float = 0.9, branches: int = 1
+    levels: Sequence[int] = (500, 50, 5),
+    seed: Seed | None = 0,
+    discount: Discount = 0.9,
+    branches: Annotated[int, Bounds(1)] = 1,
 ) -> World:
     """A Markov reward process whose states form levels, each leading only to the next; the last one is terminal.
 
@@ -31,20 +48,18 @@ def chain(
     Args:
         levels: the number of states of each level, two levels or more.
         seed: which chain; None: every seed of a run draws its own, as in the paper.
-        discount: γ.
+        discount: γ, how much later rewards count.
         branches: so many chains side by side, between which nothing leads; their rewards have mean 10 and −10 in turn.
             A world in which it is wrong to take all states to be worth about the same.
     """
     sizes = _checked(levels)
-    branches = as_whole("branches", branches, 1)
     if branches > min(sizes):
         raise InputError(f"branches: {branches} given, expected at most {min(sizes)}, the size of the smallest level")
     name = "chain-" + "-".join(map(str, sizes)) + (f"-branches-{branches}" if branches > 1 else "")
-    discount = as_fraction("discount", discount)
     if seed is None:
         draw = partial(chain, sizes, discount=discount, branches=branches)
         return World(name, None, layout=sizes, redraw=PerSeed(draw))
-    make = partial(_draw, sizes, as_whole("seed", seed, 0), discount, branches)
+    make = partial(_draw, sizes, seed, discount, branches)
     return World(name, None, layout=sizes, make=make)
 
 

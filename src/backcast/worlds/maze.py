@@ -3,14 +3,16 @@
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import Indices, Mask, as_fraction, as_whole
+from backcast.core.arrays import Indices, Mask, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import breadth_first
-from backcast.worlds.recipes import recorded
+from backcast.core.settings import Bounds
+from backcast.worlds.kinds import Discount, Given, Probability, Sketch, Steps, register_world
 from backcast.worlds.world import Change, Outcomes, World, refuse_large
 
 PAPER_MAZE = """\
@@ -52,15 +54,44 @@ SHORTCUT_MAZE = (
 )
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left
 _LEGEND = "'.' floor, 'X' or '#' wall, 'S' start, 'G' goal"
+_QUICK = 10_000  # cells of a maze that is made in no time
+StepOfChange = Annotated[int, Bounds(1)]
 
 
-@recorded("maze")
+class TextSketch(Sketch):
+    """What is known of a maze before it is made: its text, and that of what it becomes."""
+
+    def why_unmade(self, given: Given) -> str:
+        """It may be large."""
+        large = sum(len(text) for text in self._texts(given)) > _QUICK
+        return "the maze is large, and was not made" if large else ""
+
+    def sizes(self, given: Given) -> dict[str, int]:
+        """The numbers of rows and columns, and when it changes."""
+        mazes = [text.splitlines() for text in self._texts(given)]
+        return {
+            "the number of rows": max(map(len, mazes)),
+            "the number of columns": max((len(line) for lines in mazes for line in lines), default=0),
+            "the step at which it changes": given.get("step", given.get("later", (0, ""))[0]),
+        }
+
+    def tidy(self, given: Given) -> dict[str, Any]:
+        """With texts of a line for each row."""
+        texts = {"text": _drawn(_read("text", given["text"]))} if "text" in given else {}
+        later = {"later": (given["later"][0], _drawn(_read("later", given["later"][1])))} if "later" in given else {}
+        return {**given, **texts, **later}
+
+    def _texts(self, given: Given) -> tuple[str, str]:
+        return given.get("text", ""), given.get("later", (0, ""))[1]
+
+
+@register_world("maze", purpose="control", label="Maze", sketch=TextSketch())
 def maze(
     text: str | None = None,
-    slip: float = 0.0,
-    reward_probability: float = 1.0,
-    discount: float = 0.99,
-    max_steps: int | None = None,
+    slip: Probability = 0.0,
+    reward_probability: Probability = 1.0,
+    discount: Discount = 0.99,
+    max_steps: Steps | None = None,
     later: tuple[int, str] | None = None,
 ) -> World:
     """A grid of cells with walls; entering a goal earns 1 and ends the episode.
@@ -73,7 +104,7 @@ def maze(
             likely); None for the paper's maze of 48 cells, where episodes are cut at 400 steps.
         slip: with this probability a move is replaced by one of the four, uniformly.
         reward_probability: with this probability entering a goal earns 1, else 0.
-        discount: γ.
+        discount: γ, how much later rewards count.
         max_steps: where episodes are truncated; by default after 400 steps in the paper's maze and after a hundred per
             cell in others, so that an agent that goes in circles comes to an end.
         later: (step, text) for a maze that changes: the first `step` real steps of a run, all its episodes together,
@@ -81,11 +112,9 @@ def maze(
             starts may differ. An agent that stands where a wall appears can leave it, and not come back. `world.mdp` is
             that of the beginning, `world.later.world.mdp` the other; agents with a true model are refused.
     """
-    slip = as_fraction("slip", slip, "a probability")
-    reward_probability = as_fraction("reward_probability", reward_probability, "a probability")
     cells = _read("text", PAPER_MAZE if text is None else text)
     patience = 400 if text is None else 100 * cells.size
-    limit = patience if max_steps is None else as_whole("max_steps", max_steps, 1)
+    limit = patience if max_steps is None else max_steps
     name = _name(text, slip, reward_probability)
 
     def world_of(field: str, cells: np.ndarray, shut: Mask, name: str, change: Change | None) -> World:
@@ -103,28 +132,32 @@ def maze(
     return world_of("text", cells, wall, f"{name}-changes-{step}", Change(step, after))
 
 
-@recorded("blocking-maze")
-def blocking_maze(step: int = 1000, slip: float = 0.0, discount: float = 0.95, max_steps: int | None = None) -> World:
+@register_world("blocking-maze", purpose="control", label="Blocking maze, which changes", sketch=TextSketch())
+def blocking_maze(
+    step: StepOfChange = 1000, slip: Probability = 0.0, discount: Discount = 0.95, max_steps: Steps | None = None
+) -> World:
     """Sutton and Barto's blocking maze (example 8.2): the gap on the right closes, one on the left opens.
 
     Args:
         step: how many real steps the short way is open for.
-        slip: as of `maze`.
-        discount: γ.
-        max_steps: as of `maze`.
+        slip: with this probability a move is replaced by one of the four, uniformly.
+        discount: γ, how much later rewards count.
+        max_steps: where episodes are truncated; by default after a hundred steps per cell.
     """
     return _changing("blocking-maze", BLOCKING_MAZE, step, slip, discount, max_steps)
 
 
-@recorded("shortcut-maze")
-def shortcut_maze(step: int = 3000, slip: float = 0.0, discount: float = 0.95, max_steps: int | None = None) -> World:
+@register_world("shortcut-maze", purpose="control", label="Shortcut maze, which changes", sketch=TextSketch())
+def shortcut_maze(
+    step: StepOfChange = 3000, slip: Probability = 0.0, discount: Discount = 0.95, max_steps: Steps | None = None
+) -> World:
     """Sutton and Barto's shortcut maze (example 8.3): beside the gap on the left, a shorter way opens on the right.
 
     Args:
         step: how many real steps it is before the shortcut opens.
-        slip: as of `maze`.
-        discount: γ.
-        max_steps: as of `maze`.
+        slip: with this probability a move is replaced by one of the four, uniformly.
+        discount: γ, how much later rewards count.
+        max_steps: where episodes are truncated; by default after a hundred steps per cell.
     """
     return _changing("shortcut-maze", SHORTCUT_MAZE, step, slip, discount, max_steps)
 
@@ -133,7 +166,6 @@ def _changing(
     name: str, texts: tuple[str, str], step: int, slip: float, discount: float, max_steps: int | None
 ) -> World:
     before, after = texts
-    step = as_whole("step", step, 1)
     world = maze(before, slip, discount=discount, max_steps=max_steps, later=(step, after))
     return replace(world, name=world.name.replace("custom-maze", name))
 
@@ -190,6 +222,11 @@ def _read(field: str, text: str) -> np.ndarray:
                 f" {len(lines[0])}"
             )
     return cells
+
+
+def _drawn(cells: np.ndarray) -> str:
+    """The text of a maze, with a line for each row, which begins on a line of its own."""
+    return "\n" + "".join("".join(row) + "\n" for row in cells)
 
 
 def _moves(cells: np.ndarray, shut: Mask) -> Indices:

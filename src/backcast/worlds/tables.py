@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,18 @@ from backcast.core.errors import InputError, in_a_line
 from backcast.core.graph import breadth_first
 from backcast.exact.chains import as_policy
 from backcast.mdp import FiniteMDP, saved_policy, saved_size
-from backcast.worlds.recipes import recorded
+from backcast.worlds.kinds import Discount, Given, Sketch, Steps, register_world
 from backcast.worlds.world import Outcomes, World, refuse_large
+
+_DISCOUNT = 0.99
+_OFFERED = (
+    "FrozenLake-v1",
+    "FrozenLake8x8-v1",
+    "CliffWalking-v1",
+    "CliffWalkingSlippery-v1",
+    "Taxi-v3",
+    "Taxi-v4",
+)  # by the lab, as far as Gymnasium has them
 
 
 def from_mdp(mdp: FiniteMDP, policy: ArrayLike | None = None, name: str = "mdp", max_steps: int | None = None) -> World:
@@ -48,8 +58,25 @@ def from_file(path: str | Path, policy: str | None = None, max_steps: int | None
     return from_mdp(mdp, saved, path.stem, max_steps)
 
 
-@recorded("gymnasium")
-def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = None, **options: Any) -> World:
+@register_world("mdp", called=from_file)
+def _in_a_study(file: Path, policy: Literal["uniform"] | None = None, max_steps: Steps | None = None) -> World:
+    """A world in a file.
+
+    Args:
+        file: a file that `FiniteMDP.save` wrote.
+        policy: "uniform" to evaluate the uniform policy (default: the policy that was saved with it, if there is one).
+        max_steps: where episodes are truncated.
+    """
+    return from_file(file, policy, max_steps)
+
+
+def from_gymnasium(
+    env: Any,
+    discount: float = _DISCOUNT,
+    start: ArrayLike | None = None,
+    max_steps: int | None = None,
+    **options: Any,
+) -> World:
     """A world from a Gymnasium environment that carries its table, `env.unwrapped.P[s][a]`.
 
     Such are FrozenLake, CliffWalking, Taxi and other "toy text" environments. An episode is truncated where the
@@ -59,17 +86,27 @@ def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = N
         env: the environment, or its id.
         discount: γ, which a Gymnasium environment does not say.
         start: distribution of the first state; by default the environment's `initial_state_distrib`.
+        max_steps: where episodes are truncated, if it is not to be where the environment does it.
         options: of `gymnasium.make`, with an id.
 
     Examples:
         >>> from_gymnasium("FrozenLake-v1", is_slippery=False).mdp
         FiniteMDP(16 states, 4 actions, 64 transitions, discount 0.99, 5 terminal, dense)
     """
-    env = _made(env, options)
+    if isinstance(env, str):
+        max_steps = options.pop("max_episode_steps", max_steps)  # what Gymnasium calls it
+        if start is None and not options:
+            return _by_id(env, discount, max_steps)
+    return _read(_made(env, options), discount, start, max_steps)
+
+
+def _read(env: Any, discount: float, start: ArrayLike | None, max_steps: int | None) -> World:
+    """The world that an environment carries; a time limit around it counts."""
+    limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+    limit = limit if max_steps is None else as_whole("max_steps", max_steps, 1)
     bare = env.unwrapped
     own = getattr(bare, "world", None)
-    if isinstance(own, World):  # its discount is its own; a time limit around it counts
-        limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+    if isinstance(own, World):  # its discount is its own
         return own if limit is None else replace(own, max_steps=limit)
     table = getattr(bare, "P", None)
     if table is None:
@@ -100,7 +137,49 @@ def from_gymnasium(env: Any, discount: float = 0.99, start: ArrayLike | None = N
     spec = getattr(env, "spec", None)
     name = spec.id if spec is not None else type(bare).__name__
     mdp = outcomes.mdp(n_states, n_actions, discount, first, terminal)
-    return World(name, mdp, outcomes, max_steps=getattr(spec, "max_episode_steps", None))
+    return World(name, mdp, outcomes, max_steps=limit)
+
+
+class TableSketch(Sketch):
+    """What is known of an environment by its id: `Name-v0`, or `module:Name-v0`, which imports the module."""
+
+    def name(self, given: Given) -> str:
+        """Its id."""
+        return str(given["id"]).rpartition(":")[2]
+
+    def why_unmade(self, given: Given) -> str:
+        """It is made by others."""
+        module = self.imports(given)
+        why = "made" if module is None else f"looked at, as that would import the module {module!r}"
+        return f"{given['id']!r} was not {why}"
+
+    def imports(self, given: Given) -> str | None:
+        """The module before the colon, if there is one."""
+        module, colon, _ = str(given["id"]).partition(":")
+        return module if colon else None
+
+    def refuse(self, given: Given) -> None:
+        """Raise if Gymnasium knows no environment of this id."""
+        if self.imports(given) is None:
+            _refuse_unknown(given["id"])
+
+    def choices(self) -> dict[str, tuple[str, ...]]:
+        """Environments that are not too large to be drawn."""
+        import gymnasium
+
+        return {"id": tuple(name for name in _OFFERED if name in gymnasium.registry)}
+
+
+@register_world("gymnasium", label="Gymnasium table", called=from_gymnasium, sketch=TableSketch())
+def _by_id(id: str, discount: Discount = _DISCOUNT, max_steps: Steps | None = None) -> World:
+    """A world of Gymnasium's.
+
+    Args:
+        id: the id of an environment that carries its table, such as "FrozenLake-v1".
+        discount: γ, which a Gymnasium environment does not say.
+        max_steps: where episodes are truncated (default: where the environment does it).
+    """
+    return _read(_made(id, {}), discount, None, max_steps)
 
 
 def _made(env: Any, options: dict[str, Any]) -> Any:
@@ -124,7 +203,7 @@ def _made(env: Any, options: dict[str, Any]) -> Any:
     return env
 
 
-def refuse_unknown(name: str) -> None:
+def _refuse_unknown(name: str) -> None:
     """Raise if Gymnasium knows no environment of this id, which must name no module: nothing is imported or made."""
     import gymnasium
 

@@ -1,17 +1,18 @@
 """The noisy TV: a world with much to predict that is worth nothing."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import Indices, Vector, as_fraction, as_whole
+from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import layout_generator
+from backcast.core.settings import Bounds
 from backcast.mdp import FiniteMDP
 from backcast.worlds.chain import PerSeed, reward_process
-from backcast.worlds.recipes import recorded
+from backcast.worlds.kinds import Discount, Seed, register_world
 from backcast.worlds.world import World, refuse_large
 
 _USUAL_STRUCTURE = 0.9
@@ -25,13 +26,13 @@ class Television(NamedTuple):
     channels: int
 
 
-@recorded("noisy-tv")
+@register_world("noisy-tv", purpose="prediction", label="Noisy TV")
 def noisy_tv(
-    signals: int = 8,
-    channels: int = 8,
-    seed: int | None = 0,
-    discount: float = 0.9,
-    structure: float = _USUAL_STRUCTURE,
+    signals: Annotated[int, Bounds(3, lab=20)] = 8,
+    channels: Annotated[int, Bounds(1, lab=20)] = 8,
+    seed: Seed | None = 0,
+    discount: Discount = 0.9,
+    structure: Annotated[float, Bounds(0, 1)] = _USUAL_STRUCTURE,
 ) -> World:
     """A signal that rewards depend on, beside a television that none does: P(s', c' | s, c) = P(s' | s) P(c' | c).
 
@@ -54,12 +55,10 @@ def noisy_tv(
         signals: values of the signal, the terminal one included.
         channels: values of the television; with 1 there is none. The same seed has the same signals.
         seed: which world; None: every seed of a run draws its own.
-        discount: γ.
+        discount: γ, how much later rewards count.
         structure: how predictable the channel is, from 0, uniform noise, to 1, a deterministic cycle.
     """
-    layout = Television(as_whole("signals", signals, 3), as_whole("channels", channels, 1))
-    discount = as_fraction("discount", discount)
-    structure = as_fraction("structure", structure)
+    layout = Television(signals, channels)
     name = f"noisy-tv-{layout.signals}x{layout.channels}"
     name += f"-structure-{structure:g}" if structure != _USUAL_STRUCTURE else ""
     states = layout.signals * layout.channels
@@ -67,7 +66,7 @@ def noisy_tv(
     if seed is None:
         draw = partial(noisy_tv, *layout, discount=discount, structure=structure)
         return World(name, None, layout=layout, redraw=PerSeed(draw))
-    make = partial(_draw, layout, as_whole("seed", seed, 0), discount, structure)
+    make = partial(_draw, layout, seed, discount, structure)
     return World(name, None, layout=layout, make=make)
 
 

@@ -1,22 +1,23 @@
 """Walks along a line, whose values are known by heart: Boyan's chain and the random walk."""
 
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import as_fraction, as_whole
 from backcast.core.errors import InputError
+from backcast.core.settings import Bounds
 from backcast.mdp import FiniteMDP
 from backcast.worlds.chain import reward_process
-from backcast.worlds.recipes import recorded
+from backcast.worlds.kinds import Discount, register_world
 from backcast.worlds.world import World, refuse_large
 
 _USUAL_JUMP = 100
 
 
-@recorded("boyan")
-def boyan(n: int = 13, discount: float = 1.0) -> World:
+@register_world("boyan", purpose="prediction", label="Boyan's chain")
+def boyan(n: Annotated[int, Bounds(3, lab=1_000)] = 13, discount: Discount = 1.0) -> World:
     """Boyan's chain: one or two states ahead with equal probability, for −3 a step, until the end is reached.
 
     State 0 is the start and state n − 1 is terminal; from the state before it there is only one step, for −2. Without
@@ -27,9 +28,8 @@ def boyan(n: int = 13, discount: float = 1.0) -> World:
 
     Args:
         n: states, the terminal one included.
-        discount: γ.
+        discount: γ, how much later rewards count.
     """
-    n, discount = as_whole("n", n, 3), as_fraction("discount", discount)
     refuse_large("n", n, 2 * n)
     return World(f"boyan-{n}", None, make=partial(_boyan, n, discount))
 
@@ -44,8 +44,12 @@ def _boyan(n: int, discount: float) -> FiniteMDP:
     return reward_process(transition, reward, discount, np.where(states == 0, 1.0, 0.0), states == n - 1)
 
 
-@recorded("random-walk")
-def random_walk(n: int = 1000, jump: int | None = None, discount: float = 1.0) -> World:
+@register_world("random-walk", purpose="prediction", label="Random walk")
+def random_walk(
+    n: Annotated[int, Bounds(1, lab=1_000)] = 1000,
+    jump: Annotated[int, Bounds(1, lab=100)] | None = None,
+    discount: Discount = 1.0,
+) -> World:
     """A random walk over n states in a row, by jumps, that ends beyond the left end with −1, beyond the right with 1.
 
     A step leads to one of the `jump` nearest places on each side, all equally likely; what would be beyond an end is
@@ -58,11 +62,10 @@ def random_walk(n: int = 1000, jump: int | None = None, discount: float = 1.0) -
     Args:
         n: states between the two terminal ones.
         jump: how far a step can lead, n at most; by default 100, or n if there are fewer states.
-        discount: γ.
+        discount: γ, how much later rewards count.
     """
-    n, discount = as_whole("n", n, 1), as_fraction("discount", discount)
     usual = min(n, _USUAL_JUMP)
-    jump = usual if jump is None else as_whole("jump", jump, 1)
+    jump = usual if jump is None else jump
     if jump > n:
         raise InputError(f"jump: {jump} given, expected at most {n}, the number of states")
     refuse_large("n", n + 2, 2 * jump * n)

@@ -3,17 +3,23 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import Indices, Mask, Vector, ratio
+from backcast.core.arrays import Indices, Mask, Matrix, Vector, ratio
 from backcast.core.errors import InputError
 from backcast.core.limits import refuse_many
 from backcast.exact import value
 from backcast.exact.chains import as_policy, mix
 from backcast.mdp import FiniteMDP
+
+if TYPE_CHECKING:
+    from backcast.worlds.stepping import Table, Tables
+
+Purpose = Literal["prediction", "control"]  # what an agent does in a world: predict values, or improve them
+Judge = Literal["rmsve", "steps", "reward"]  # the metrics by which agents are compared in worlds
 
 _DENSE_LIMIT = 1_000_000
 _ROUNDING = 1e-9  # expected rewards are equal if they differ by no more than this part
@@ -115,8 +121,15 @@ class World:
         """Whether there is nothing to choose: values are predicted, not improved."""
         return self.policy is not None or self.mdp.n_actions == 1
 
+    @property
+    def purpose(self) -> Purpose:
+        """What an agent does here."""
+        if self.redraw is not None:
+            return self.draw(0).purpose
+        return "prediction" if self.is_prediction else "control"
+
     @cached_property
-    def judged_by(self) -> Literal["rmsve", "steps", "reward"]:
+    def judged_by(self) -> Judge:
         """The metric by which agents are compared here.
 
         In prediction the error of the values, `rmsve`: lower is better. In control the `reward` of an episode: higher
@@ -141,7 +154,7 @@ class World:
         return value(self.mdp, self.policy)
 
     @cached_property
-    def steps_table(self) -> Any:
+    def steps_table(self) -> "Table":
         """The world as a compiled loop walks it, a `Table`; of a world that changes, at the beginning."""
         from backcast.core.randomness import cumulative_in_rows
         from backcast.worlds.stepping import Table
@@ -163,7 +176,7 @@ class World:
         )
 
     @cached_property
-    def tables(self) -> Any:
+    def tables(self) -> "Tables":
         """The world as a compiled loop walks it in the course of a run, `Tables`."""
         from backcast.worlds.stepping import FOREVER, Tables
 
@@ -171,12 +184,12 @@ class World:
         return Tables(self.steps_table, later.steps_table, step)
 
     @cached_property
-    def rows(self) -> Any:
+    def rows(self) -> Matrix:
         """P(s' | s, a) as csr (S·A, S), a row for each choice an agent has; the chain of the policy in prediction."""
         return self.mdp.table if self.policy is None else mix(as_policy(self.mdp, self.policy), self.mdp.table)
 
     @cached_property
-    def ever(self) -> Any:
+    def ever(self) -> Matrix:
         """What can follow each row s·A + a at any time of a run: the nonzeros of a csr (S·A, S)."""
         return self.rows if self.later is None else self.rows + self.later.world.ever
 

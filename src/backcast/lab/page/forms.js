@@ -32,21 +32,11 @@ const NAMES = {
   "run.episodes": "episodes",
   "world.seed": "chain’s seed",
 };
-const DRAWN = ["text", "later"]; // mazes: no fields
 const NARROW = matchMedia("(max-width: 43.99rem)"); // as in style.css
 const FRAMES = { previous: "s, the previous", current: "s′, the current" };
-const FRACTION = { type: "number", least: 0, most: 1 };
-const WHOLE = { type: "whole", least: 0 };
-const OF_WORLDS = {
-  levels: { type: "list", help: "numbers with commas between them" },
-  slip: { ...FRACTION, help: "probability with which the move is a random one" },
-  reward_probability: { ...FRACTION, help: "otherwise the goal earns nothing" },
-  discount: { ...FRACTION, help: "how much later reward counts" },
-  step: { ...WHOLE, least: 1, help: "real steps of the run, all episodes together" },
-  structure: { ...FRACTION, help: "how much of the signals can be predicted" },
-  "world.seed": { ...WHOLE, help: "which chain is drawn" },
-  "run.seed": { ...WHOLE, help: "which chances both agents meet" },
-  "run.episodes": { ...WHOLE, least: 1, help: "of a run" },
+const OF_RUNS = {
+  seed: { type: "whole", least: 0, help: "which chances both agents meet" },
+  episodes: { type: "whole", least: 1, help: "of a run" },
 };
 
 /**
@@ -100,17 +90,15 @@ export class Forms {
     const world = hello.worlds.find(({ kind }) => kind === config.world.kind);
     const kinds = hello.worlds.map(({ kind, label }) => [kind, typeset(label)]);
     const title = this.#title("world", kinds, world.kind, "World");
-    const keys = [...world.keys.filter((key) => !DRAWN.includes(key)), "discount", "run.seed", "run.episodes"];
-    const fields = [...new Set(keys)].map((key) => {
+    const ofWorld = Object.entries(world.keys).map(([key, spec]) => {
       const name = key === "seed" ? "world.seed" : key;
-      const choices = world.choices?.[key];
-      const bounds = { "run.seed": "seed", "run.episodes": "episodes", n: "states" };
-      const number = { most: hello.limits[bounds[name]], ...(OF_WORLDS[name] ?? { ...WHOLE, least: 1 }) };
-      const spec = { usual: world.usual?.[key], ...(choices ? { type: "choice", choices } : number) };
-      if (name.startsWith("run.")) return [name, this.#field("world", name, spec, (all) => all, name.slice(4))];
       return [name, this.#field("world", name, spec, (all) => all.world, key)];
     });
-    return [title, ...this.#arranged("world", fields, COMMON.world)];
+    const ofRun = Object.entries(OF_RUNS).map(([key, spec]) => {
+      const name = `run.${key}`;
+      return [name, this.#field("world", name, { ...spec, most: hello.limits[key] }, (all) => all, key)];
+    });
+    return [title, ...this.#arranged("world", [...ofWorld, ...ofRun], COMMON.world)];
   }
 
   #agentForm(side, purpose) {
@@ -150,8 +138,9 @@ export class Forms {
   #choose(origin, kind) {
     let notices = [];
     if (origin === "world") {
-      const fresh = { kind, ...(kind === "gymnasium" ? { id: this.#world(kind).choices.id[0] } : {}) };
-      this.config.world = structuredClone(this.worlds.get(kind) ?? fresh);
+      const keys = Object.entries(this.#world(kind).keys).filter(([, { needed }]) => needed);
+      const fresh = Object.fromEntries(keys.map(([key, { choices }]) => [key, choices?.[0]]));
+      this.config.world = structuredClone(this.worlds.get(kind) ?? { kind, ...fresh });
       const purpose = this.#purposeOf(this.config.world);
       notices = ["left", "right"].map((side) => this.#fit(side, this.config[side].kind, purpose));
     } else {

@@ -1,0 +1,216 @@
+"""What can be set about an agent or a world: its name, meaning, type, bounds and check, written once.
+
+Checks, studies, the lab's forms, lists and docs are made from it. Settings of agents are in a table
+(`backcast.agents.settings`); those of a world follow from the function that makes it (`setting_of`).
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+import numpy as np
+
+from backcast.core.arrays import as_number, as_whole
+from backcast.core.errors import InputError, nearest
+
+Check = Callable[[str, Any], Any]
+
+
+class Form(NamedTuple):
+    """How the lab asks for a setting: a number between bounds, one of some choices, a switch, or a list of numbers."""
+
+    low: float | None = None
+    high: float | None = None
+    above: bool = False  # whether `low` itself is not allowed
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that can be set about an agent or a world.
+
+    Attributes:
+        name: as Python and studies call it.
+        meaning: one sentence, without a full stop.
+        check: from the name and what was given to the value that is used; raises InputError.
+        of: the type of plain data that a study gives it by.
+        allowed: what is allowed, in words.
+        symbol: in formulas and figures.
+        default: what is taken if nothing is given, where it is always the same.
+        form: how the lab asks for it; None if it does not.
+    """
+
+    name: str
+    meaning: str
+    check: Check
+    of: Any
+    allowed: str
+    symbol: str = ""
+    default: Any = None
+    form: Form | None = None
+
+
+def choice(name: str, meaning: str, *allowed: str, lab: tuple[str, ...] | None = None, **more: Any) -> Setting:
+    """A setting that is one of some words, of which the lab offers all, or those given as `lab`."""
+
+    def check(name: str, given: Any) -> str:
+        if not isinstance(given, str) or given not in allowed:
+            raise InputError(f"{name}: {given!r} given, expected one of {', '.join(allowed)}{nearest(given, allowed)}")
+        return str(given)
+
+    words = " or ".join(filter(None, (", ".join(f'"{each}"' for each in allowed[:-1]), f'"{allowed[-1]}"')))
+    offered = allowed if lab is None else lab
+    return Setting(name, meaning, check, str, words, form=Form(choices=offered) if offered else None, **more)
+
+
+def whole(name: str, meaning: str, low: int = 1, high: int | None = None, **more: Any) -> Setting:
+    """A setting that is a whole number."""
+
+    def check(name: str, given: Any) -> int:
+        if as_whole(name, given, low) > (np.inf if high is None else high):
+            raise InputError(f"{name}: {given} given, expected at most {high:,}")
+        return int(given)
+
+    words = f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high:,}"
+    return Setting(name, meaning, check, int, words, **more)
+
+
+def number(
+    name: str, meaning: str, low: float, high: float = np.inf, words: str = "", *, below: bool = False, **more: Any
+) -> Setting:
+    """A setting that is a number from low to high, or `below` high."""
+    if not words:
+        words = (
+            f"a number, {low:g} or more" if np.isinf(high) else f"a number in [{low:g}, {high:g}{')' if below else ']'}"
+        )
+
+    def check(name: str, given: Any) -> float:
+        return as_number(name, given, low, np.nextafter(high, low) if below else high, words)
+
+    return Setting(name, meaning, check, float, words, **more)
+
+
+def switch(name: str, meaning: str, **more: Any) -> Setting:
+    """A setting that is on or off."""
+    return Setting(name, meaning, _switch, bool, "True or False", form=Form(), **more)
+
+
+def free(name: str, meaning: str = "") -> Setting:
+    """A setting of which nothing is known but its name: it may be anything; lists become tuples."""
+
+    def check(name: str, given: Any) -> Any:
+        return tuple(check(name, each) for each in given) if isinstance(given, list) else given
+
+    return Setting(name, meaning, check, Any, "anything")
+
+
+def _switch(name: str, given: Any) -> bool:
+    if not isinstance(given, (bool, np.bool_)):
+        raise InputError(f"{name}: {given!r} given, expected True or False")
+    return bool(given)
+
+
+class Bounds(NamedTuple):
+    """The bounds of a number, as part of an annotation: `n: Annotated[int, Bounds(1)] = 13`.
+
+    Attributes:
+        low: the smallest number allowed.
+        high: the largest; None if there is none.
+        what: what it is, for errors: "a probability".
+        lab: the largest that the lab takes, if that is less.
+    """
+
+    low: float
+    high: float | None = None
+    what: str = "a number"
+    lab: float | None = None
+
+
+class Annotation(NamedTuple):
+    """What an annotation says: the type without None, its bounds if there are any, and whether None is allowed."""
+
+    of: Any
+    bounds: Bounds | None
+    optional: bool
+
+
+def read_annotation(annotation: Any) -> Annotation:
+    """Take an annotation apart, such as `Annotated[int, Bounds(1)] | None`."""
+    if get_origin(annotation) is Annotated:
+        of, *more = get_args(annotation)
+        inner = read_annotation(of)
+        bounds = next((each for each in more if isinstance(each, Bounds)), inner.bounds)
+        return inner._replace(bounds=bounds)
+    if get_origin(annotation) in (Union, UnionType):
+        parts = [each for each in get_args(annotation) if each is not NoneType]
+        optional = len(parts) < len(get_args(annotation))
+        if len(parts) == 1:
+            return read_annotation(parts[0])._replace(optional=optional)
+        return Annotation(Union[tuple(parts)], None, optional)  # noqa: UP007  made of parts
+    return Annotation(Any if annotation is inspect.Parameter.empty else annotation, None, False)
+
+
+def setting_of(name: str, annotation: Any, meaning: str = "", default: Any = None) -> Setting | None:
+    """The setting that an argument of a function is, from its annotation; None if it cannot be given as plain data."""
+    of, bounds, _ = read_annotation(annotation)
+    more: dict[str, Any] = {"default": default}
+    if bounds is not None and of in (int, float):
+        more["form"] = Form(bounds.low, bounds.high if bounds.lab is None else bounds.lab)
+        if of is int:
+            return whole(name, meaning, int(bounds.low), None if bounds.high is None else int(bounds.high), **more)
+        high = np.inf if bounds.high is None else bounds.high
+        ends = f"{bounds.low:g} or more" if np.isinf(high) else f"in [{bounds.low:g}, {high:g}]"
+        return number(name, meaning, bounds.low, high, f"{bounds.what} {ends}", **more)
+    if of is bool:
+        return switch(name, meaning, **more)
+    if get_origin(of) is Literal and all(isinstance(each, str) for each in get_args(of)):
+        return replace(choice(name, meaning, *get_args(of), **more), of=of)
+    plain = _plain(of)
+    if plain is None:
+        return None
+    form = Form() if plain in (int, float, tuple[int, ...]) else None
+    return Setting(name, meaning, lambda name, given: given, plain, _in_words(plain), form=form, **more)
+
+
+def is_path(annotation: Any) -> bool:
+    """Whether an argument is the path of a file."""
+    of = read_annotation(annotation).of
+    return of is Path or Path in get_args(of)
+
+
+def _plain(of: Any) -> Any:
+    """The type of the plain data that stands for a value of this type: lists are tuples; None if there is none."""
+    if of in (int, float, bool, str, Any):
+        return of
+    if of is Path:
+        return str
+    origin, parts = get_origin(of), [_plain(each) for each in get_args(of) if each is not Ellipsis]
+    if origin is Literal:
+        return of
+    if origin is None or None in parts:
+        return None
+    if origin in (Union, UnionType):
+        return Union[tuple(parts)]  # noqa: UP007  made of parts
+    if origin is tuple and Ellipsis not in get_args(of):
+        return tuple.__class_getitem__(tuple(parts))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return dict.__class_getitem__(tuple(parts))
+    return tuple.__class_getitem__((*parts, ...)) if isinstance(origin, type) and issubclass(origin, Sequence) else None
+
+
+_WORDS = {int: "a whole number", float: "a number", str: "text", Any: "anything"}
+
+
+def _in_words(of: Any) -> str:
+    """A type of plain data in words."""
+    if of in _WORDS:
+        return _WORDS[of]
+    parts = [_in_words(each) for each in get_args(of) if each is not Ellipsis]
+    if get_origin(of) in (Union, UnionType):
+        return " or ".join(parts)
+    if get_origin(of) is tuple:
+        return f"a list, each {parts[0]}" if Ellipsis in get_args(of) else f"a list of {' and '.join(parts)}"
+    return "a table" if get_origin(of) is dict else "anything"

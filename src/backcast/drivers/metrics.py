@@ -1,0 +1,204 @@
+"""The metrics of runs: what each is called, which way is better, and how it is computed from runs.
+
+Agents are compared by the metric that the world names (`World.judged_by`), unless another one is asked for. What
+compares them minimises a *cost*: the metric where lower is better, its negative where higher is better. So a run that
+diverged costs ∞ in any metric. `register_metric` adds one; Backcast's own are registered in the same way.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from backcast.core.arrays import Indices, Mask, Vector
+from backcast.core.errors import InputError, shown
+from backcast.core.registry import Registered, refuse_taken
+from backcast.worlds.world import Purpose
+
+F = TypeVar("F", bound=Callable[[Any], ArrayLike])
+
+COUNTED = ("seed", "episode", "updates")  # columns of stored tables that are no metrics
+OF_A_METRIC = "-per-episode"  # with which the names of plots of one metric end
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,49}")
+
+
+class Measurable(Protocol):
+    """What a metric is computed from: `backcast.Runs`, of which it most often needs these."""
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """Steps of each episode, (seeds, episodes)."""
+
+    @property
+    def reward(self) -> Vector:
+        """Undiscounted reward of each episode, (seeds, episodes)."""
+
+    @property
+    def rmsve(self) -> Vector | None:
+        """In prediction, the error of the values after each episode, (seeds, episodes); else None."""
+
+    @property
+    def rmsve_inner(self) -> Vector | None:
+        """The same over states that do not end an episode."""
+
+    @property
+    def diverged(self) -> NDArray[np.int64]:
+        """The step at which values exploded, (seeds,); 0 where they did not."""
+
+
+@dataclass(frozen=True)
+class Metric(Registered):
+    """A metric.
+
+    Attributes:
+        name: as in exported tables.
+        label: in figures and tables of reports.
+        compute: from runs to an array (seeds, episodes).
+        higher_is_better: which way is better.
+        per_episode: whether it is measured in each episode, so that a single one is mostly luck, or after it.
+        purpose: in which worlds it is measured; None: in all.
+        positive: whether it is always above 0, so that axes are logarithmic and worlds are compared by ratios.
+        plot: the plot of a study that shows it by episode.
+    """
+
+    name: str
+    label: str
+    compute: Callable[[Any], ArrayLike]
+    higher_is_better: bool = False
+    per_episode: bool = True
+    purpose: Purpose | None = None
+    positive: bool = False
+    plot: str = ""
+
+    @property
+    def function(self) -> Callable[[Any], ArrayLike]:
+        """What was registered."""
+        return self.compute
+
+    @property
+    def sign(self) -> float:
+        """The factor between the metric and its cost: 1 where lower is better, −1 where higher is better."""
+        return -1.0 if self.higher_is_better else 1.0
+
+    @property
+    def worst(self) -> float:
+        """What a run that diverged is said to measure: ∞ where lower is better, −∞ where higher is better."""
+        return self.sign * np.inf
+
+    @property
+    def better(self) -> str:
+        """Which way is better, in words."""
+        return "higher is better" if self.higher_is_better else "lower is better"
+
+    def is_measured_in(self, purpose: Purpose) -> bool:
+        """Whether it is measured in worlds of this purpose."""
+        return self.purpose in (None, purpose)
+
+    def of(self, runs: Measurable) -> Vector:
+        """The metric of each seed and episode; refused if it is no number for each of them."""
+        found = np.asarray(self.compute(runs))
+        if found.shape != runs.steps.shape or found.dtype.kind not in "biuf":
+            raise InputError(
+                f"metric: {self.name!r} is an array of shape {found.shape} and type {found.dtype}, expected numbers"
+                f" (seeds, episodes), {runs.steps.shape}"
+            )
+        return found.astype(np.float64)
+
+    def before_divergence(self, runs: Measurable) -> Vector:
+        """The same, as bad as can be from the episode on in which a run diverged."""
+        return np.where(lost_episodes(runs.steps.astype(np.float64), runs.diverged), self.worst, self.of(runs))
+
+
+METRICS: dict[str, Metric] = {}
+
+
+def register_metric(
+    name: str,
+    *,
+    label: str = "",
+    higher_is_better: bool = False,
+    per_episode: bool = True,
+    purpose: Purpose | None = None,
+    positive: bool = False,
+    plot: str = "",
+) -> Callable[[F], F]:
+    """Decorator: make a function from `backcast.Runs` to an array (seeds, episodes) available as a metric.
+
+    Runs then have it among their metrics, comparisons and exported tables show it, and so do studies that name the
+    module among their plugins.
+
+    Args:
+        name: as in exported tables: letters, digits, "_" and "-".
+        label: in figures and reports; by default the name.
+        higher_is_better: which way is better.
+        per_episode: whether it is measured in each episode, as steps are, or after it, as errors are. A single episode
+            is mostly luck, so that a metric of the first sort is shown as a mean of the last ones.
+        purpose: "prediction" or "control" if it makes sense in one of them only.
+        positive: whether it is always above 0. Axes of figures are then logarithmic, and over several worlds settings
+            are judged by how many times the best they are.
+        plot: the plot of a study that shows it by episode; by default one of its own, `<name>-per-episode`.
+    """
+
+    def add(compute: F) -> F:
+        refuse_taken("metric", name, METRICS.get(name))
+        refuse_bad_name(name)
+        shown_by = plot or f"{name}{OF_A_METRIC}"
+        METRICS[name] = Metric(name, label or name, compute, higher_is_better, per_episode, purpose, positive, shown_by)
+        return compute
+
+    return add
+
+
+def refuse_bad_name(name: str) -> None:
+    """Raise unless a metric can have this name, which is that of a column of tables."""
+    if not _NAME.fullmatch(name) or name in COUNTED:
+        raise InputError(
+            f"metric: {shown(name)} given, expected a name of letters, digits, '_' and '-' other than"
+            f" {', '.join(COUNTED)}"
+        )
+
+
+def metrics_in(purpose: Purpose) -> list[Metric]:
+    """What can be measured of runs in worlds of this purpose."""
+    return [metric for metric in METRICS.values() if metric.is_measured_in(purpose) and not metric.is_absent]
+
+
+def lost_episodes(steps: Vector, diverged: Indices) -> Mask:
+    """Whether each episode is the one in which its run diverged or one after it, (seeds, episodes).
+
+    Args:
+        steps: (seeds, episodes), the steps of each episode, as they were counted when the run was given up.
+        diverged: (seeds,), the step at which values exploded, or 0.
+    """
+    mask: Mask = (diverged[:, None] > 0) & (steps.cumsum(axis=1) >= diverged[:, None])
+    return mask
+
+
+_ERROR: Any = {"per_episode": False, "purpose": "prediction", "positive": True, "plot": "error-curves"}
+
+
+@register_metric("rmsve", label="RMSVE, all states", **_ERROR)
+def rmsve(runs: Measurable) -> ArrayLike:
+    """Root mean squared value error after each episode, over all states."""
+    return np.asarray(runs.rmsve)
+
+
+@register_metric("rmsve_inner", label="RMSVE, non-terminal states", **_ERROR)
+def rmsve_inner(runs: Measurable) -> ArrayLike:
+    """The same over states that do not end an episode."""
+    return np.asarray(runs.rmsve_inner)
+
+
+@register_metric("steps", label="steps per episode", purpose="control", positive=True)
+def steps(runs: Measurable) -> ArrayLike:
+    """Steps of each episode."""
+    return runs.steps
+
+
+@register_metric("reward", label="reward per episode", higher_is_better=True, purpose="control")
+def reward(runs: Measurable) -> ArrayLike:
+    """Undiscounted reward of each episode."""
+    return runs.reward

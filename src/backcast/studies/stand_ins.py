@@ -1,0 +1,161 @@
+"""Stand-ins for what plugins register, where nothing may be imported: dry runs, and reading results.
+
+A directory of results remembers what has to be known of other people's kinds and metrics (`remembered`). From that, or
+from what a study gives them, stand-ins are made: their agents and worlds can be described and counted, their metrics
+read and compared, but nothing can be run with them.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from backcast.agents.kinds import KINDS, Kind
+from backcast.agents.settings import COMMON, SETTINGS
+from backcast.core.errors import InputError
+from backcast.core.registry import Absent, Registered
+from backcast.core.settings import free
+from backcast.drivers.metrics import METRICS, Metric, refuse_bad_name
+from backcast.studies.metrics import metrics_of
+from backcast.worlds.kinds import WORLDS, Given, Sketch, WorldKind
+from backcast.worlds.world import Purpose
+
+Named = Mapping[str, Collection[str]]  # names, each with the settings or keys that are given to it
+T = TypeVar("T")
+
+
+class _Remembered(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class KindAbout(_Remembered):
+    """What has to be known of a kind to describe its agents: the attributes of `Kind` of the same names."""
+
+    frame: str | None = "each"
+    only: str | None = None
+    plans: bool = True
+    learns_model: bool = True
+    settings: tuple[str, ...] = tuple(SETTINGS)
+
+
+class WorldAbout(_Remembered):
+    """What has to be known of a kind of world to describe its worlds: the attributes of `WorldKind`."""
+
+    purpose: Purpose | None = None
+    keys: tuple[str, ...] = ()
+    file: str | None = None
+
+
+class MetricAbout(_Remembered):
+    """What has to be known of a metric to show it: the attributes of `Metric`."""
+
+    label: str = Field(max_length=200)
+    higher_is_better: bool = False
+    per_episode: bool = True
+    purpose: Purpose | None = None
+    positive: bool = False
+    plot: str
+
+
+def remembered(kinds: Iterable[str], worlds: Iterable[str], plugins: Iterable[str]) -> dict[str, Any]:
+    """What is to be stored of other people's kinds of agents, kinds of worlds and metrics, as plain data.
+
+    Args:
+        kinds: of the agents of a study.
+        worlds: the kinds of its worlds.
+        plugins: of the study.
+    """
+    agents = _foreign(KINDS[name] for name in kinds)
+    places = _foreign(WORLDS[name] for name in worlds)
+    measured = _foreign(each for purpose in ("prediction", "control") for each in metrics_of(purpose, plugins))
+    found = {
+        "kinds": {each.name: _about(KindAbout, each) for each in agents},
+        "world_kinds": {each.name: _about(WorldAbout, each) for each in places},
+        "metrics": {each.name: _about(MetricAbout, each) for each in measured},
+    }
+    return {what: about for what, about in found.items() if about or what == "kinds"}
+
+
+R = TypeVar("R", bound=Registered)
+
+
+def _foreign(registered: Iterable[R]) -> list[R]:
+    return list({each.name: each for each in registered if not each.is_builtin}.values())
+
+
+def _about(kind: type[BaseModel], registered: Registered) -> dict[str, Any]:
+    given = {name: getattr(registered, name) for name in kind.model_fields}
+    tuples = {name: tuple(value) for name, value in given.items() if isinstance(value, (dict, tuple))}
+    return kind(**given | tuples).model_dump(mode="json")
+
+
+def add_stand_ins(kinds: Named, worlds: Named, plugins: Iterable[str], found: Mapping[str, Any], source: str) -> None:
+    """Have stand-ins for what is not known.
+
+    Args:
+        kinds: of a study's agents, each with the settings that are given to it.
+        worlds: kinds of its worlds, each with the keys that are given to it.
+        plugins: of the study; without any, nothing has a stand-in.
+        found: what was stored (`remembered`). Of other kinds it is assumed that they have all settings of Backcast and
+            those that are given.
+        source: for errors.
+    """
+    modules = tuple(plugins)
+    if not modules:
+        return
+    about_kinds = _read(KindAbout, found, "kinds", source)
+    for name in _absent(kinds, KINDS):
+        KINDS[name] = _kind(name, about_kinds.get(name), kinds[name], modules)
+    about_worlds = _read(WorldAbout, found, "world_kinds", source)
+    for name in _absent(worlds, WORLDS):
+        WORLDS[name] = _world_kind(name, about_worlds.get(name) or WorldAbout(keys=tuple(worlds[name])), modules)
+    about_metrics = _read(MetricAbout, found, "metrics", source)
+    for name in _absent(about_metrics, METRICS):
+        refuse_bad_name(name)
+        METRICS[name] = Metric(name, compute=Absent("metric", name, modules), **about_metrics[name].model_dump())
+
+
+def _read(kind: type[T], found: Mapping[str, Any], what: str, source: str) -> dict[str, T]:
+    try:
+        return TypeAdapter(dict[str, kind]).validate_python(found.get(what) or {})  # type: ignore[valid-type]
+    except ValidationError as error:
+        raise InputError(f"{source}: {what}: what was known of them cannot be understood ({error.title})") from None
+
+
+def _absent(names: Iterable[str], known: Mapping[str, Registered]) -> list[str]:
+    """Those of which nothing, or only the name, is known."""
+    return [name for name in names if name not in known or known[name].is_absent]
+
+
+def _kind(name: str, about: KindAbout | None, given: Collection[str], modules: tuple[str, ...]) -> Kind:
+    its = about or KindAbout(settings=tuple(dict.fromkeys((*SETTINGS, *given))))
+    own = tuple(free(each) for each in its.settings if each not in SETTINGS and each not in COMMON)
+    common = its.model_dump(include={"frame", "only", "plans", "learns_model"})
+    return Kind(name, "", Absent("agent", name, modules), settings=its.settings, own=own, **common)
+
+
+def _world_kind(name: str, its: WorldAbout, modules: tuple[str, ...]) -> WorldKind:
+    keys = {key: free(key) for key in its.keys}
+    if its.file is not None:
+        keys[its.file] = replace(free(its.file), of=str)
+    return WorldKind(
+        name,
+        Absent("world", name, modules),
+        keys,
+        required=() if its.file is None else (its.file,),
+        purpose=its.purpose,
+        file=its.file,
+        sketch=_AbsentSketch(name, modules),
+    )
+
+
+class _AbsentSketch(Sketch):
+    """What is known of a world whose kind was not imported: nothing."""
+
+    def __init__(self, kind: str, plugins: tuple[str, ...]) -> None:
+        self._kind, self._plugins = kind, plugins
+
+    def why_unmade(self, given: Given) -> str:
+        """It would have to be imported."""
+        return f"{self._kind!r} was not looked at, as that would import the plugins {', '.join(self._plugins)}"

@@ -1,0 +1,235 @@
+"""The kinds of worlds: how each is made, from what, and what can be said of it before it is made.
+
+A kind is a function that returns a World, and `register_world` gives it a name. Everything else follows from the
+function: its parameters are the keys of such a world in a study, the lab and `backcast list`, with their types, bounds
+and defaults from the signature and their meaning from the docstring. A world remembers its kind and the arguments that
+it was made from (`recipe_of`), so that a comparison in Python can be saved as a study. Backcast's own kinds are
+registered in the same way as anybody's.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple, ParamSpec, Protocol, get_type_hints
+
+from backcast.core.errors import InputError
+from backcast.core.registry import Registered, first_line, refuse_taken
+from backcast.core.settings import Bounds, Setting, is_path, read_annotation, setting_of
+from backcast.worlds.world import Purpose, World
+
+P = ParamSpec("P")
+Given = Mapping[str, Any]  # keys of a world and their values
+
+Discount = Annotated[float, Bounds(0, 1)]
+Probability = Annotated[float, Bounds(0, 1, "a probability")]
+Seed = Annotated[int, Bounds(0)]
+Steps = Annotated[int, Bounds(1, lab=1_000_000)]
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+OF_EVERY_WORLD = ("kind", "label", "episodes", "updates", "settings", "sha256")  # keys in a study that no kind may have
+
+
+class Sketch(Protocol):
+    """What can be said of a world before it is made. To say it, nothing is imported and nothing large is made.
+
+    A kind that has more to say than these defaults is registered with a class that inherits from this one.
+    """
+
+    def name(self, given: Given) -> str | None:
+        """What the world will call itself; None if that is known when it is made."""
+        return None
+
+    def why_unmade(self, given: Given) -> str:
+        """Why a dry run does not make it, in a sentence; empty if making it takes no time and imports nothing."""
+        return ""
+
+    def imports(self, given: Given) -> str | None:
+        """The module that making it imports because an argument says so."""
+        return None
+
+    def refuse(self, given: Given) -> None:
+        """Raise InputError if it is known by now that it cannot be made."""
+        return
+
+    def sizes(self, given: Given) -> dict[str, int]:
+        """How large it will be, for the lab, which has a limit for each of these words."""
+        return {}
+
+    def tidy(self, given: Given) -> dict[str, Any]:
+        """The same keys and values as they were understood, to be written down for people."""
+        return dict(given)
+
+    def choices(self) -> dict[str, tuple[str, ...]]:
+        """The keys for which the lab offers some values, and these values."""
+        return {}
+
+
+class Unremarkable(Sketch):
+    """The sketch of a world that is made in no time."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorldKind(Registered):
+    """A kind of world.
+
+    Attributes:
+        name: what studies call it.
+        make: from keyword arguments to the world; they are checked.
+        keys: the arguments, in their order, the discount last.
+        required: those without a default.
+        purpose: what an agent does there; None: each world says it for itself.
+        label: what the lab calls it; empty if it is not offered there.
+        called: the function that Python code calls instead of `make`, with required keys by position.
+        drawn: whether every seed of a study draws a world of its own unless the key `seed` is given.
+        file: the key that is the path of a file, if there is one.
+        sketch: what can be said of such a world before it is made.
+    """
+
+    name: str
+    make: Callable[..., World]
+    keys: dict[str, Setting]
+    required: tuple[str, ...] = ()
+    purpose: Purpose | None = None
+    label: str = ""
+    called: Callable[..., World] | None = None
+    drawn: bool = False
+    file: str | None = None
+    sketch: Sketch = field(default_factory=Unremarkable)
+
+    @property
+    def function(self) -> Callable[..., World]:
+        """What was registered, or what Python code calls in its place."""
+        return self.called or self.make
+
+    @property
+    def summary(self) -> str:
+        """One line for `backcast list`."""
+        return first_line(self.function.__doc__)
+
+
+WORLDS: dict[str, WorldKind] = {}
+_CHECKSUM = Setting(
+    "sha256", "the checksum of the file: any other content is refused", lambda _, given: given, str, "text"
+)
+
+
+def register_world(
+    name: str,
+    *,
+    purpose: Purpose | None = None,
+    label: str = "",
+    called: Callable[..., World] | None = None,
+    sketch: Sketch | None = None,
+) -> Callable[[Callable[P, World]], Callable[P, World]]:
+    """Decorator: make a function that returns a World available as a kind of world.
+
+    A parameter is a key of such a world in a study if its annotation is plain data: int, float, bool, str, a Literal of
+    words, a sequence of these, or a Path, which is a file that is known by its content. `Annotated[int, Bounds(1)]` has
+    bounds; arguments outside them are refused before the function is called. Where `seed` may be None, every seed of a
+    study draws a world of its own. The first line of the docstring and its section "Args" are shown by `backcast list`.
+
+    Args:
+        name: what studies call it.
+        purpose: "prediction" or "control" if all such worlds are for that; by default each world says it for itself.
+        label: what the lab calls it; by default it is not offered there. Its numbers should then have bounds.
+        called: the function that Python code calls, if it is another one.
+        sketch: what can be said of such a world before it is made, if that is more than its name.
+    """
+
+    def add(make: Callable[P, World]) -> Callable[P, World]:
+        refuse_taken("world", name, WORLDS.get(name))
+        keys = keys_of(name, make)
+        made = _checking(name, make, keys)
+        hints, parameters = get_type_hints(make, include_extras=True), inspect.signature(make).parameters
+        files = [key for key in keys if is_path(hints.get(key, Any))]
+        if len(files) > 1:
+            raise InputError(f"world: {name!r} has the files {' and '.join(files)}, expected one at most")
+        content = {"sha256": _CHECKSUM} if files else {}
+        WORLDS[name] = WorldKind(
+            name,
+            made,
+            {**keys, **content},
+            tuple(key for key in keys if parameters[key].default is inspect.Parameter.empty),
+            purpose,
+            label,
+            called,
+            drawn="seed" in keys and read_annotation(hints.get("seed", Any)).optional,
+            file=files[0] if files else None,
+            sketch=sketch or Unremarkable(),
+        )
+        return made
+
+    return add
+
+
+def keys_of(name: str, make: Callable[..., World]) -> dict[str, Setting]:
+    """What can be set about a world that a function makes; arguments that are no plain data are for Python alone."""
+    hints, meanings = get_type_hints(make, include_extras=True), _meanings(make.__doc__ or "")
+    keys = {}
+    for each in inspect.signature(make).parameters.values():
+        if each.kind in _VARIADIC:
+            continue
+        if each.name in OF_EVERY_WORLD:
+            raise InputError(f"world: {each.name!r} is a key of every world; {name!r} needs another name for its own")
+        default = None if each.default is each.empty else each.default
+        key = setting_of(each.name, hints.get(each.name, each.annotation), meanings.get(each.name, ""), default)
+        if key is not None:
+            keys[each.name] = key
+        elif each.default is each.empty:
+            raise InputError(
+                f"world: {name!r} needs {each.name}, which a study cannot give; annotate it as plain data, such as int,"
+                " or give it a default"
+            )
+    return dict(sorted(keys.items(), key=lambda pair: pair[0] == "discount"))
+
+
+def _meanings(documentation: str) -> dict[str, str]:
+    """The first sentence about each argument in the section "Args" of a docstring."""
+    _, _, section = inspect.cleandoc(documentation).partition("Args:\n")
+    section = re.split(r"\n\S", section)[0]
+    found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", section, re.M)
+    return {name: re.split(r"\. |\.$", " ".join(text.split()))[0] for name, text in found}
+
+
+def _checking(name: str, make: Callable[P, World], keys: Mapping[str, Setting]) -> Callable[P, World]:
+    """The same function, which checks what it is given and whose worlds know how they were made.
+
+    A seed is always told: to studies, a world without one is drawn anew by each of their seeds.
+    """
+    signature = inspect.signature(make)
+    usual = {each.name: each.default for each in signature.parameters.values() if each.name != "seed"}
+    further = [each.name for each in signature.parameters.values() if each.kind in _VARIADIC]
+
+    @functools.wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> World:
+        bound = signature.bind(*args, **kwargs)
+        for key, value in bound.arguments.items():
+            if key in keys and value is not None:
+                bound.arguments[key] = keys[key].check(key, value)
+        world = make(*bound.args, **bound.kwargs)
+        if not isinstance(world, World):
+            raise InputError(f"world: {name!r} made a {type(world).__name__}, expected a World")
+        bound.apply_defaults()
+        given = {
+            key: value
+            for key, value in bound.arguments.items()
+            if value is not None and value is not usual.get(key) and not (key in further and not value)
+        }
+        world.__dict__["_recipe"] = Recipe(name, given)  # no field: a copy that is changed was made otherwise
+        return world
+
+    return made
+
+
+class Recipe(NamedTuple):
+    """The kind of a world and what the function that makes it was given, without what is the default anyway."""
+
+    kind: str
+    arguments: dict[str, Any]
+
+
+def recipe_of(world: World) -> Recipe | None:
+    """How a world was made; None if that is not known."""
+    return world.__dict__.get("_recipe")
