@@ -83,7 +83,14 @@ def _is_command() -> bool:
     return started or (bool(sys.argv) and PurePath(sys.argv[0]).stem == "backcast")
 
 
-if not _is_command():  # so that gymnasium.make("backcast/Maze-v0") works after `import backcast`
-    from backcast.worlds.registration import register
+def _register_environments() -> None:
+    """Make `backcast/Chain-v0` and `backcast/Maze-v0` known to Gymnasium; their code is loaded when one is made."""
+    import gymnasium
 
-    register()
+    for name in ("Chain", "Maze"):
+        if f"backcast/{name}-v0" not in gymnasium.registry:
+            gymnasium.register(f"backcast/{name}-v0", entry_point=f"backcast.worlds.envs:{name}Env")
+
+
+if not _is_command():  # so that gymnasium.make("backcast/Maze-v0") works after `import backcast`
+    _register_environments()
