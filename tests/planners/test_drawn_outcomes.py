@@ -97,3 +97,20 @@ def test_one_feature_for_each_state_is_planned_with_as_a_table(settings):
         found.append(q[:3])
     np.testing.assert_allclose(*found, rtol=1e-12)
     assert np.abs(found[0]).max() > 0.1
+
+
+@pytest.mark.parametrize("settings", [{"top": 1}, {"top": 2}, {"top": 3}, {"top": 2, "depth": 2}], ids=str)
+def test_rows_conditioned_on_actions_are_ranked_as_joint_ones(settings):
+    """(2, 1) led to 1 three times, (0, 0) twice and (0, 1) once; (1, 1) led to 2 twice, to 0 once."""
+    led = [(2, 1, 1, 1.0), (0, 0, 1, 2.0), (2, 1, 1, 3.0), (0, 1, 1, 4.0), (2, 1, 1, 5.0), (0, 0, 1, 6.0)]
+    led += [(1, 1, 2, 2.0), (1, 1, 2, 1.0), (1, 1, 0, 3.0)]
+    steps = [(s, a, r, s2, False, True) for s, a, s2, r in led]
+    found = []
+    for conditioned in (True, False):
+        agent = bc.agent("backward", model="counts", conditioned=conditioned, learn=False, **settings)
+        parts, _ = walk(agent, 4, 2, 0.5, steps, rates=(0.0, 1.0, 0.0, 0.0))
+        updates = parts.planner.how.correct(parts.model, parts.values, 1, 0.5, 0.5, 1.0)
+        found.append((parts.values.as_array(), updates))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)
+    assert found[0][1] == found[1][1] > 0
+    assert found[0][0][2, 1] == pytest.approx(3 / 6 * (1 + 3 + 5) / 3)  # the most probable one, by its share
