@@ -76,6 +76,13 @@ def test_forward_dyna_in_prediction():
     np.testing.assert_allclose(v[:, 0], [1 + 0.5 * (target - 1), 0, 0])
 
 
+def test_forward_dyna_where_one_state_was_never_seen_to_follow():
+    """Two states: 0 → 1 ends with reward 2. The row of 0 has weights 1 : e, and 0 itself is the only one unobserved."""
+    _, v = walk(bc.agent("forward"), 2, 1, 0.5, [(0, 0, 2.0, 1, True, True)])
+    target = (E * 2 + 0.5 * 1) / (E + 1)
+    np.testing.assert_allclose(v[:, 0], [1 + 0.5 * (target - 1), 0])
+
+
 def test_forward_dyna_in_control_algorithm_3():
     """0, a=0 → 1 with reward 1, planning from 0. State 1 was seen to go on; 0 was never entered: it counts as ending.
 
