@@ -69,7 +69,7 @@ def test_slow_units_are_cut_up():
 
 def test_towards_the_end_everybody_has_something_to_do():
     """40 runs of 0.1 s left for four workers: half a second each."""
-    batches = Batches([unit for unit in units(41, agents=["q"]) if unit.cell.world.slip is None])
+    batches = Batches([unit for unit in units(41, agents=["q"]) if "slip" not in unit.cell.world.arguments])
     batches.workers, batches.cutting = 4, True
     batches.learn(finished(next(batches).units[0], 0.1))
     assert [unit.seeds for unit in next(batches).units] == [(1, 2, 3, 4, 5)]
