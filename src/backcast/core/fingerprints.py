@@ -20,17 +20,8 @@ Methods = Callable[[type], dict[str, Function]]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, np.dtype)
 _HAS_DOCSTRING = getattr(inspect, "CO_HAS_DOCSTRING", 0)
-# whose names are enough, for their versions are known
-_LIBRARIES = (
-    "numpy",
-    "math",
-    "cmath",
-    "operator",
-    "builtins",
-    "numba",
-    "llvmlite",
-    "typing",
-)  # known by their versions
+# What belongs to these is described by its name: it is Numba that compiles it, whose version is part of a kernel's key.
+_LIBRARIES = ("numpy", "math", "cmath", "operator", "builtins", "numba", "llvmlite", "typing")
 
 
 class IndescribableError(Exception):
@@ -100,7 +91,7 @@ class _Reach:
         """What a function sees under a name."""
         if isinstance(value, _PLAIN):
             return f"{type(value).__name__} {value!r}"
-        if isinstance(value, tuple) and type(value) is tuple:
+        if type(value) is tuple:
             return f"({', '.join(map(self._describe, value))})"
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             return f"array {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
