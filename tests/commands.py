@@ -17,7 +17,8 @@ def backcast(*arguments, **options):
 def started(*arguments, **options):
     """Start a command: its process."""
     command = [sys.executable, "-m", "backcast", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.Popen(command, **options)
 
 
 @pytest.fixture(name="cli")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -11,6 +12,7 @@ from patience import until
 psutil = pytest.importorskip("psutil")
 
 SPECIFICATION = 'episodes = 2\nseeds = 3\n[[worlds]]\nkind = "maze"\n[[agents]]\nkind = "q"\n'
+UNHEARD = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}  # its jobs would keep pipes open
 
 
 @pytest.mark.parametrize(
@@ -52,12 +54,12 @@ def test_no_other_engine_while_jobs_are_at_work(tmp_path):
     text = 'episodes = 2000\nseeds = 40\n[[worlds]]\nkind = "maze"\nmax_steps = 100000000\ntext = "S{}G"\n'
     (tmp_path / "s.toml").write_text(text.format("." * 2000) + '[[agents]]\nkind = "q"\nepsilon = 1.0\n')
     command = ("sweep", "s.toml", "--out", "out")
-    first = started(*command, "--engine", "slurm", "--slurm-local", "--slurm-jobs", 1, cwd=tmp_path)
+    first = started(*command, "--engine", "slurm", "--slurm-local", "--slurm-jobs", 1, cwd=tmp_path, **UNHEARD)
     folder = tmp_path / "out" / "jobs" / "local"
     (submitted,) = until(lambda: list(folder.glob("*_submitted.pkl")))
     job = int(submitted.name.partition("_")[0])
     first.kill()
-    first.communicate()
+    first.wait()
     try:
         result = backcast(*command, cwd=tmp_path)
         assert result.returncode == 2
