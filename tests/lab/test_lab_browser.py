@@ -284,6 +284,17 @@ def test_the_back_button_goes_back_to_the_scene_before(page, lab):
     until(page, "lab.scene.config.right.kind === 'q' && lab.frame")
 
 
+def test_who_goes_back_while_it_plays_is_not_held_up(page, lab):
+    """The history is elsewhere before the page hears of it: what is then on the screen is not written into it."""
+    open_lab(page, lab, seed=SEED, episodes=EPISODES)
+    until(page, "history.state")
+    page.evaluate("history.replaceState('elsewhere', '')")
+    page.keyboard.press("ArrowRight")
+    until(page, "lab.frame.at === 1")
+    page.wait_for_timeout(1000)  # several times what lies between two addresses
+    assert page.evaluate("history.state") == "elsewhere"
+
+
 def test_another_world_and_back_keeps_the_maze_and_tells_what_had_to_change(page, lab):
     open_lab(page, lab, world_text=SMALL.replace("\n", "/"), world_slip=0.2)
     page.locator("#world-kind").select_option("chain")

@@ -156,10 +156,10 @@ def test_features_may_belong_to_the_world(tmp_path):
 
 
 def smaller(world):
-    """The same world with a tenth of the states, if it has levels, and few episodes."""
+    """The same world with a tenth of the states, if it has levels, and few steps."""
     levels = [max(2, n // 10) for n in world.arguments.get("levels", ())]
     changes = {"levels": tuple(levels)} if levels else {}
-    return world.model_copy(update={"episodes": 5, "updates": None, **changes})
+    return world.model_copy(update={"episodes": 5, "updates": 200, **changes})
 
 
 @pytest.mark.interpreted  # some fifty kinds of parts, for a few steps each

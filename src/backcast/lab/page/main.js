@@ -23,6 +23,7 @@ const page = {
 };
 let forms, story, editor;
 let framesDrawn = 0;
+let reached = history.state;  // where the page is in the tab's history
 
 const socket = new Connection({ onText: hear, onFrame: showFrame, onState: showConnection });
 const send = (message) => socket.send(message);
@@ -43,14 +44,18 @@ const charts = new Charts();
 const addressOf = ({ scene, frame, view, further, story: told }) =>
   writeAddress({ config: scene.config, at: frame.at, speed: transport.speed, view, further, story: told });
 
-/** Write what is on the screen into the address. Another scene is a step one can go back, another moment is none. */
+/**
+ * Write what is on the screen into the address. Another scene is a step one can go back, another moment is none.
+ * Where the history is elsewhere the user has just gone back or forward: writing would undo that.
+ */
 const keepAddress = throttled(() => {
-  if (page.asking || !page.frame) return;
+  if (page.asking || !page.frame || history.state !== reached) return;
   const address = addressOf(page);
   const shown = JSON.stringify([page.scene.config, page.story]);
   const same = history.state === shown;
   const keep = same || history.state === null ? "replaceState" : "pushState";
   if (!same || address !== location.hash) history[keep](shown, "", address);
+  reached = shown;
 }, BETWEEN_ADDRESSES);
 
 /** Ask for a scene; whoever asked (origin) is told if it cannot be. A notice says what is to be known about it. */
@@ -237,7 +242,10 @@ byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   byId("stage").focus();
 });
-addEventListener("hashchange", () => page.hello && openAddress());
+addEventListener("popstate", () => {
+  reached = history.state;
+  if (page.hello) openAddress();
+});
 setUpTheme();
 keepBoardsInView();
 listenForKeys(transport, setUpHelp());
