@@ -29,10 +29,10 @@ lint: .venv/developing
 types: .venv/developing
 	$(BIN)/mypy
 
-# First what needs no compiler, then the rest. Each file has one worker, and files come in their order, which begins
-# with agents: workers that would compile the same parts at the same time do it twice.
+# First what needs no compiler, then the rest. There each file has one worker, and files come in their order, which
+# begins with agents: workers that would compile the same parts at the same time do it twice.
 check: .venv/developing
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'interpreted and not slow'
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --dist worksteal -m 'interpreted and not slow'
 	$(PYTEST) -m 'not interpreted and not slow'
 
 # For the inner loop: what needs no compiler, in about a minute.

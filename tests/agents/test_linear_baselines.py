@@ -6,6 +6,8 @@ import pytest
 import backcast as bc
 from backcast.agents.kinds import KINDS
 
+pytestmark = pytest.mark.interpreted
+
 CHAIN = bc.worlds.chain((6, 4, 3), seed=0)
 MAZE = bc.worlds.maze("..G\n.X.\nS..", 0.2, 0.7)
 KINDS_OF_PREDICTION = ["monte-carlo", "td-lambda", "expected-trace", "dyna", "replay", "prioritized-replay", "both"]

@@ -34,6 +34,7 @@ def test_a_full_memory_forgets_the_quarter_not_seen_for_longest():
     assert memory.forgotten.size == 0
 
 
+@pytest.mark.interpreted
 def test_what_is_forgotten_is_no_longer_corrected():
     """With room for 40 observations, no weight belongs to a number that was taken back and not given again."""
     env = gymnasium.make("MountainCar-v0")
@@ -59,6 +60,7 @@ def test_q_learning_climbs_the_mountain(features):
     assert runs.weights.shape[1:] == (3, features.bind(gymnasium.make("MountainCar-v0")).n_features)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("kind", "model"),
     [
@@ -117,6 +119,7 @@ def test_train_refuses(env, agent, message):
         bc.train(gymnasium.make(env), agent, 1, 0)
 
 
+@pytest.mark.interpreted
 def test_true_kinds_plan_with_the_truth_also_with_features():
     world, features = bc.worlds.boyan(), bc.features.interpolate()
     for kind in ("forward", "backward"):

@@ -107,6 +107,7 @@ def test_learning_with_onehot_features_is_learning_of_a_table(world):
     assert_equal_runs(world, bc.agent(kind, alpha=0.5), bc.agent(kind, alpha=0.5, features="onehot"))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kind", ["forward", "backward"])
 @pytest.mark.parametrize(("table", "linear"), [("softmax", "likelihood"), ("counts", "counts")])
 @pytest.mark.parametrize("frame", ["previous", "current"])

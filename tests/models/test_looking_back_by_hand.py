@@ -10,6 +10,8 @@ from backcast.models.readable import Known
 from backcast.models.truth import backward_rows, restart_rows
 from by_hand import walk
 
+pytestmark = pytest.mark.interpreted
+
 E = np.e
 WAY = [(0, 1, 1.0, 1, False, True), (1, 0, 2.0, 2, False, False), (2, 1, 4.0, 1, False, False)]
 

@@ -12,6 +12,8 @@ from backcast.planners.forward import SampledSuccessors
 from backcast.planners.replay import empty_memory, empty_prioritized_memory
 from by_hand import line, walk
 
+pytestmark = pytest.mark.interpreted
+
 
 def built(agent, n_actions=1):
     return agent.build(Setup(4, n_actions, 0.5, line(4, n_actions, 0.5)))
