@@ -11,10 +11,10 @@ plans with them between real steps. Backcast implements the system of Chelu, Pre
 Names are imported when they are first used, so that `backcast --help` answers at once.
 """
 
-import sys
 from importlib import import_module
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
+
+from backcast.core.importing import once_imported
 
 __version__ = "0.1.0"
 
@@ -77,12 +77,6 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def _is_command() -> bool:
-    """Whether Python was started as `backcast …` or `python -m backcast`, which load what they need later."""
-    started = sys.orig_argv[1:3] == ["-m", "backcast"]
-    return started or (bool(sys.argv) and PurePath(sys.argv[0]).stem == "backcast")
-
-
 def _register_environments() -> None:
     """Make `backcast/Chain-v0` and `backcast/Maze-v0` known to Gymnasium; their code is loaded when one is made."""
     import gymnasium
@@ -92,5 +86,4 @@ def _register_environments() -> None:
             gymnasium.register(f"backcast/{name}-v0", entry_point=f"backcast.worlds.envs:{name}Env")
 
 
-if not _is_command():  # so that gymnasium.make("backcast/Maze-v0") works after `import backcast`
-    _register_environments()
+once_imported("gymnasium", _register_environments)  # which takes as long to import as all else, and few need it
