@@ -93,3 +93,23 @@ def test_an_agent_runs_where_kernels_cannot_be_lowered_apart(missing, tmp_path):
     (without, *compiled), said = run(INSIDES + change + AGENT, tmp_path)
     assert (without, said) == ("{}", [])
     assert (compiled, []) == run(AGENT, tmp_path, interpreted=True)
+
+
+CLOSURE = """
+from backcast.core.compiling import kernel
+
+@kernel
+def twice(x):
+    def half(y):
+        return 0.5 * y
+    return 4.0 * half(x)
+
+print(twice(3.0))
+"""
+
+
+def test_kernels_of_others_may_use_what_ours_never_do(tmp_path):
+    module = tmp_path / "theirs.py"
+    module.write_text(CLOSURE)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import theirs"
+    assert run(code, tmp_path / "cache") == (["6.0"], [])

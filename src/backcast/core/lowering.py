@@ -32,6 +32,18 @@ if "pipeline_class" not in inspect.signature(numba.jit).parameters:
     raise AttributeError("numba.jit takes no pipeline_class")
 
 
+_SEARCHES = {  # of Numba's passes: they look for `with`, closures, literal_unroll and functions that it inlines itself
+    "with_lifting",
+    "inline_closure_likes",
+    "make_function_op_code_to_jit_function",
+    "inline_inlinables",
+    "find_literally",
+    "literal_unroll",
+    "LiteralPropagation",
+    "inline_overloads",
+}
+
+
 class _Lowered(JITCodeLibrary):  # type: ignore[misc]
     """A function as it was lowered: neither optimised nor executable."""
 
@@ -110,10 +122,12 @@ class Whole(CompilerBase):  # type: ignore[misc]
 
 
 def _lowered_by(lowering: type, state: Any) -> PassManager:
-    """Numba's own pipeline with another way of lowering."""
+    """Numba's own pipeline with another way of lowering; in kernels of ours nobody looks for what they never use."""
     usual = DefaultPassBuilder.define_nopython_pipeline(state)
+    ours = state.func_id.modname.partition(".")[0] == __name__.partition(".")[0]
     passes = PassManager(lowering.__name__)
     for each, description in usual.passes:
-        passes.add_pass(lowering if each is NativeLowering else each, description)
+        if not (ours and each.name() in _SEARCHES):
+            passes.add_pass(lowering if each is NativeLowering else each, description)
     passes.finalize()
     return passes
