@@ -5,7 +5,7 @@ import numpy as np
 import backcast as bc
 from backcast.agents.kinds import Setup
 from backcast.drivers.loop import finish, observe
-from backcast.planners.queue import dequeue
+from backcast.planners.queue import NONE, dequeue
 
 VARIANTS = ("moore-atkeson", "peng-williams", "mcmahan-gordon")
 ALL = (*VARIANTS, "small-backups")
@@ -32,6 +32,11 @@ def tell(parts, s, a, r, s2, ends, rates=HALF):
     observe(parts, np.array(rates), s, a, float(r), s2, ends, False)
     if ends:
         finish(parts, np.array(rates), s2, True)
+
+
+def waiting(queue):
+    """How many items wait."""
+    return np.count_nonzero(queue.priority[: queue.level[1]] != NONE)
 
 
 def drained(queue):

@@ -2,20 +2,40 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import backcast as bc
 from backcast.agents.kinds import Setup
+from backcast.core.compiling import kernel
+from backcast.core.numerics import dot
+from backcast.core.numerics import dot_in_order as in_order
 from backcast.models.linear.blocks import BLOCK, as_dense, empty_blocks, with_blocks
-from backcast.models.linear.regression import dot
+from backcast.models.linear.least_squares import forward_least_squares
+from backcast.models.linear.root import empty_root, find_gain, rotate
 from backcast.models.linear.scaling import running_mean
+from backcast.values.linear import features_of
 from by_hand import follow, walk
 
 
+@kernel
+def product(x, y):
+    """From Python, `dot` is called by way of a kernel."""
+    return dot(x, y)
+
+
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 15, 16, 17, 31])
-def test_a_product_is_the_sum_of_all_terms(n):
+@pytest.mark.parametrize("of", [product, in_order], ids=["compiled", "interpreted"])
+def test_a_product_is_the_sum_of_all_terms(of, n):
     """The k-th term is 10 k²: each left out or taken twice would show."""
     x, y = np.arange(1.0, n + 1), 10 * np.arange(1.0, n + 1)
-    assert dot(x, y) == 10 * n * (n + 1) * (2 * n + 1) / 6
+    assert of(x, y) == 10 * n * (n + 1) * (2 * n + 1) / 6
+
+
+def test_a_product_has_the_same_bits_compiled_and_interpreted():
+    rng = np.random.default_rng(0)
+    for n in range(100):
+        x, y = rng.standard_normal((2, n))
+        assert product(x, y) == in_order(x, y)
 
 
 def test_rows_grow_block_by_block_from_one_pool():
@@ -87,3 +107,61 @@ def test_without_residuals_drawn_features_are_their_mean(n_actions):
         found.append(parts.values.w.copy())
     np.testing.assert_allclose(*found, rtol=1e-14)
     assert (found[0] != np.arange(1.0, found[0].size + 1)).any()
+
+
+def triangular_root(n=12, d=9):
+    """The root of Σ z zᵀ after n random inputs, of which the last one is the newest; the inputs; and Σ z zᵀ."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4)
+    root = empty_root(features_of(sparse.csr_array(Z)), d, 1, 0.1)
+    for s in range(n):
+        rotate(root, s, 0)
+    return root, Z, 0.1 * np.eye(d) + Z.T @ Z
+
+
+def test_rotations_leave_half_of_the_solution():
+    """Of the input that was observed last, Rᵀh = z need not be solved; of all others it is."""
+    root, Z, squares = triangular_root()
+    R = root.triangle[0]
+    np.testing.assert_allclose(R.T @ R, squares, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(R.T @ root.half[0], Z[-1], rtol=1e-12, atol=1e-12)
+    for s, z in enumerate(Z):
+        find_gain(root, s, 0)
+        np.testing.assert_allclose(root.gain, np.linalg.solve(squares, z), rtol=1e-11, atol=1e-12)
+
+
+def test_half_of_the_solution_is_forgotten_with_its_state():
+    root, Z, squares = triangular_root()
+    last = len(Z) - 1
+    root.inputs.size[root.inputs.offset[last] :] *= 2  # its number is given to a state with other features
+    root.forget_states(np.array([3]), 1)
+    find_gain(root, last, 0)
+    np.testing.assert_allclose(root.gain, np.linalg.solve(squares, Z[-1]), rtol=1e-11, atol=1e-12)
+    root.forget_states(np.array([last, 3]), 1)
+    find_gain(root, last, 0)
+    np.testing.assert_allclose(root.gain, 2 * np.linalg.solve(squares, Z[-1]), rtol=1e-11, atol=1e-12)
+
+
+def test_forward_least_squares_see_weights_as_they_are():
+    """Whoever changes them: E[R] + γ max_a' E[x']ᵀw_a', as the model's own estimates say."""
+    features = np.array([[1.0, 0.0, 2.0], [0.5, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    steps = [(0, 0, 1.0, 1, False, True), (1, 1, 2.0, 0, False, False), (0, 1, -1.0, 2, False, False)]
+    agent = bc.agent("forward", features=features, learn_by="rls", ridge=0.5)
+    parts, _ = walk(agent, 3, 2, 0.5, steps * 2)
+    model, values, rng = parts.model, parts.values, np.random.default_rng(0)
+    for _ in range(3):
+        values.w[:] = rng.standard_normal(values.w.size)
+        for s in range(3):
+            for a in range(2):
+                ahead = values.w.reshape(2, -1) @ model.expected_features(s, a)
+                reward = model.earned[a] @ model.root.gain
+                assert model.expected_target(values, s, a, 0.5) == pytest.approx(reward + 0.5 * ahead.max(), rel=1e-12)
+
+
+def test_moments_that_may_need_too_much_room_are_refused():
+    few = features_of(sparse.csr_array(np.eye(2)))
+    for actions, each in ((1, ""), (2, " for each of 2 actions")):
+        with pytest.raises(
+            bc.InputError, match=f"each of 50,000,001 features with each of 2{each}, at most 100,000,000"
+        ):
+            forward_least_squares(few, 2, 50_000_001, actions, 1.0)

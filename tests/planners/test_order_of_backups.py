@@ -6,7 +6,7 @@ import pytest
 import backcast as bc
 from backcast.core.interaction import Step
 from backcast.planners.small_backups import take_in
-from sweeping_by_hand import make, tell, walk
+from sweeping_by_hand import make, tell, waiting, walk
 
 pytestmark = pytest.mark.interpreted
 
@@ -27,7 +27,7 @@ def backups_needed(name, world, goal_step):
     for sample in range(1, 1000):
         parts = known_ways(name, *world, sample)
         tell(parts, *goal_step)
-        if parts.planner.queue.length[0] == 0:
+        if waiting(parts.planner.queue) == 0:
             return sample
     return None
 
@@ -38,7 +38,7 @@ def order_of_backups(name, world, goal_step):
     tell(parts, *goal_step)
     while True:
         order.append(int(np.flatnonzero(parts.planner.told)[~np.isin(np.flatnonzero(parts.planner.told), order)][0]))
-        if parts.planner.queue.length[0] == 0:
+        if waiting(parts.planner.queue) == 0:
             return order, parts.planner.told
         s, a, r, s2, ends = goal_step  # once more, which changes nothing, to take one more state off
         parts.planner.plan(parts.model, parts.values, Step(s, a, float(r), s2, ends, False), world[3], np.ones(4))

@@ -102,6 +102,16 @@ def test_the_largest_random_number_leads_to_no_place_where_nothing_is_stored():
 
 
 def test_extreme_exponents_leave_numbers():
+    assert_numbers_are_left()
+
+
+@pytest.mark.interpreted
+def test_extreme_exponents_leave_numbers_without_a_compiler():
+    """Python raises where machine code gives an infinite power."""
+    assert_numbers_are_left()
+
+
+def assert_numbers_are_left():
     memory = empty_prioritized_memory(4, 400.0)
     remember(memory, 4)
     for place, error in enumerate([0.0, 1e-3, 1.0, 1e9]):

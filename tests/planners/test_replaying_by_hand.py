@@ -110,7 +110,7 @@ def test_prioritized_replay():
     w = np.sqrt(2.000001 / 4.000001)
     delta = 2 + 0.5 * (2 + w) - 1.5
     np.testing.assert_allclose(v[:, 0], [1.5 + 0.5 * w * delta, 2 + w, 0])
-    np.testing.assert_allclose(parts.model.sums[2:], [delta + 1e-6, 2.000001])
+    np.testing.assert_allclose(parts.model.sums[4:], [delta + 1e-6, 2.000001, 0, 0])
     assert parts.updates.tolist() == [0, 5]
 
 

@@ -11,7 +11,7 @@ from backcast.drivers.loop import observe
 from backcast.drivers.train import Stepwise
 from plain_sweeping import TWINS
 from random_worlds import random_mdp, random_policy, random_steps, random_world
-from sweeping_by_hand import ALL, make
+from sweeping_by_hand import ALL, make, waiting
 
 pytestmark = pytest.mark.interpreted
 
@@ -34,7 +34,7 @@ def assert_same(parts, plain, deviation):
     np.testing.assert_allclose(parts.values.as_array(), plain.q, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(parts.planner.told, plain.V, rtol=1e-10, atol=1e-10)
     assert parts.updates.tolist() == plain.updates
-    assert len(plain.waiting) == parts.planner.queue.length[0]
+    assert len(plain.waiting) == waiting(parts.planner.queue)
     assert deviation < 1e-10
 
 

@@ -16,6 +16,7 @@ from backcast.models.linear.exponential import (
     ExponentialFamily,
     ExponentialForward,
 )
+from backcast.models.linear.least_squares import forward_least_squares
 from backcast.models.linear.regression import Regression, regression
 from backcast.models.linear.rewards import BilinearReward
 from backcast.planners.linear import (
@@ -70,8 +71,10 @@ class LinearModels:
 
     def _expectation(self) -> Any:
         n, actions = self.values.n_features, self.setup.n_actions
+        if self.forward and self.ridge is not None:
+            return forward_least_squares(self.inputs, self.n_inputs, n, actions, self.ridge)
         if self.forward:
-            return ForwardExpectation(self._fit(n + 1, self._fan(self.width, beside=1), actions, ridge=self.ridge))
+            return ForwardExpectation(self._fit(n + 1, self._fan(self.width, beside=1), actions))
         measure = self._fit(self.setup.n_states * actions, self._fan(1), ridge=self.ridge)
         return BackwardExpectation(measure, self._rewards())
 

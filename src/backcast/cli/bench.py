@@ -124,7 +124,7 @@ def linear(repeats: int, ways: tuple[str, ...]) -> Iterator[Row]:
     """Steps per second of linear agents with 1,000 features, and of a plain NumPy loop fed the same transitions."""
     world, features = random_walk(), random_binary(d=1000, active=10)
     kinds: list[tuple[str, dict[str, Any], int]] = [("td", {}, 500)]
-    kinds += [(kind, {"learn_by": how}, 5) for kind in ("forward", "backward") for how in ways]
+    kinds += [(kind, {"learn_by": how}, 50) for kind in ("forward", "backward") for how in ways]
     for kind, settings, episodes in kinds:
         chosen = agent(kind, features=features, alpha=0.02, **settings)
         kernel, plain = _take_turns(

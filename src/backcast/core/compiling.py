@@ -62,16 +62,16 @@ if hasattr(getattr(getattr(numba.core, "cpu", None), "CPUTargetOptions", None), 
 INTERPRETED = bool(config.DISABLE_JIT)  # NUMBA_DISABLE_JIT=1: kernels are plain Python, for debuggers and coverage
 
 
-def kernel(function: F, wraps_around: bool = False, **options: Any) -> F:
+def kernel(function: F, overflows: bool = False, **options: Any) -> F:
     """Compile with Numba when first called; it is loaded if an earlier process compiled it.
 
     Args:
         function: on arrays, numbers and parts.
-        wraps_around: whether its whole numbers are meant to overflow; interpreted, they do so without a warning.
+        overflows: whether its numbers are meant to overflow; interpreted, they do so without a warning.
         options: of `numba.njit`.
     """
     if INTERPRETED:
-        return np.errstate(over="ignore")(function) if wraps_around else function
+        return np.errstate(over="ignore")(function) if overflows else function
     compiled: Any = numba.njit(**OPTIONS, **options, **_WHOLE)(function)
     _inline_where_called(compiled, lambda: numba.njit(**OPTIONS, **options, **_INLINED)(function))
     keep_on_disk(compiled, compiled_methods)

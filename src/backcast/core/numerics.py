@@ -4,10 +4,14 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba.core import cgutils
+from numba.np.arrayobj import make_array
 
+from backcast.core.arrays import Vector
 from backcast.core.compiling import intrinsic, kernel, types
 
 E = 2.718281828459045
+_EIGHT = ir.VectorType(ir.DoubleType(), 8)
 
 
 def _fma(a: float, b: float, c: float) -> float:
@@ -38,6 +42,50 @@ def high_product(typing_context: Any, a: Any, b: Any) -> Any:
         return builder.trunc(builder.lshr(builder.mul(a, b), ir.IntType(128)(64)), ir.IntType(64))
 
     return types.uint64(types.uint64, types.uint64), generate
+
+
+def dot_in_order(x: Vector, y: Vector) -> float:
+    """The product that `dot` compiles to, for where nothing is compiled."""
+    whole = x.size - x.size % 8
+    sums = np.zeros(8)
+    for k in range(0, whole, 8):
+        sums += x[k : k + 8] * y[k : k + 8]
+    for k in range(whole, x.size):
+        sums[0] += x[k] * y[k]
+    a, b, c, d, e, f, g, h = sums.tolist()
+    return ((a + b) + (c + d)) + ((e + f) + (g + h))
+
+
+@intrinsic(interpreted=dot_in_order)
+def dot(typing_context: Any, x: Any, y: Any) -> Any:
+    """The product xᵀy, in eight sums side by side: one sum would wait for each addition before the next.
+
+    The eight are one vector, whatever the machine's vectors are: the order of all additions is fixed.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x, y = (make_array(kind)(context, builder, each) for kind, each in zip(signature.args, arguments, strict=True))
+        size = builder.extract_value(x.shape, 0)
+        whole = builder.and_(size, size.type(-8))
+        sums = cgutils.alloca_once_value(builder, _EIGHT([0.0] * 8))
+
+        def product(k: Any, kind: Any) -> Any:
+            places = [builder.bitcast(builder.gep(array.data, [k]), kind.as_pointer()) for array in (x, y)]
+            return builder.fmul(*(builder.load(place, align=8) for place in places))
+
+        with cgutils.for_range_slice(builder, size.type(0), whole, size.type(8), size.type) as (k, _):
+            builder.store(builder.fadd(builder.load(sums), product(k, _EIGHT)), sums)
+        first = builder.bitcast(sums, _EIGHT.element.as_pointer())
+        with cgutils.for_range_slice(builder, whole, size, size.type(1), size.type) as (k, _):
+            builder.store(builder.fadd(builder.load(first), product(k, _EIGHT.element)), first)
+        found = [builder.extract_element(builder.load(sums), ir.IntType(32)(k)) for k in range(8)]
+        while len(found) > 1:
+            found = [builder.fadd(*found[k : k + 2]) for k in range(0, len(found), 2)]
+        return found[0]
+
+    if all(isinstance(kind, types.Array) and kind.layout == "C" and kind.dtype == types.float64 for kind in (x, y)):
+        return types.float64(x, y), generate
+    return None
 
 
 @kernel

@@ -48,7 +48,7 @@ def _pcg64(first: int, second: int, third: int, fourth: int) -> Stream:
     return np.array([state >> 64, state & _64, increment >> 64, increment & _64], dtype=np.uint64)
 
 
-@partial(kernel, wraps_around=True)
+@partial(kernel, overflows=True)
 def uniform(stream: Stream) -> float:
     """The next number in [0, 1) of the stream (4,), which advances."""
     high, low = stream[0], stream[1]

@@ -1,8 +1,9 @@
-"""A priority queue without allocation: a binary heap that knows where each item stands.
+"""A priority queue without allocation: a tree of the largest priorities.
 
 Items are the numbers 0 … n − 1 (states, or pairs of a state and an action), each at most once on the queue. The largest
-priority comes first; among equal ones the smallest number, so that the order never depends on how the heap came about.
-Every change costs O(log n).
+priority comes first; among equal ones the smallest number, so that the order never depends on how the tree came about.
+A change goes up the tree only as far as it changes a largest priority, at most O(log n); most stop at once. (In a
+binary heap items move whenever priorities change, and each move is a branch that nobody can foresee.)
 """
 
 from typing import NamedTuple
@@ -13,6 +14,9 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import kernel, part
 
 NEGLIGIBLE = 1e-9  # changes that are not worth a place on a queue
+NONE = -1.0  # the priority of what does not wait
+_BITS = 3
+_WIDTH = 1 << _BITS  # numbers in a cache line
 
 
 @part
@@ -20,98 +24,88 @@ class Queue(NamedTuple):
     """The items that wait.
 
     Attributes:
-        heap: (n,) the items; those at 2k + 1 and 2k + 2 come after the one at k.
-        standing: (n,) where each item stands in the heap; −1 if it does not wait.
-        priority: (n,) of each item that waits.
-        length: (1,) how many wait.
+        priority: first that of each item, `NONE` if it does not wait; then the largest of each 8 items, then the
+            largest of each 8 of these, and so on to the largest of all.
+        level: where each of these levels begins.
     """
 
-    heap: Indices
-    standing: Indices
     priority: Vector
-    length: Indices
+    level: Indices
 
 
 def empty_queue(n: int) -> Queue:
     """A queue for the items 0 … n − 1, on which none waits."""
-    return Queue(np.zeros(n, dtype=np.int64), np.full(n, -1), np.zeros(n), np.zeros(1, dtype=np.int64))
+    sizes = [n]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // _WIDTH))
+    level = np.cumsum([0] + [-(-size // _WIDTH) * _WIDTH for size in sizes])
+    return Queue(np.full(level[-1], NONE), level[:-1])
 
 
 @kernel
 def enqueue(queue: Queue, item: int, priority: float) -> None:
     """Let an item wait with this priority, whether or not it waited with another one."""
-    at = queue.standing[item]
-    if at < 0:
-        at = queue.length[0]
-        queue.length[0] = at + 1
-    queue.priority[item] = priority
-    _stand(queue, item, at)
+    at, largest = item, priority
+    for level in range(queue.level.size - 1):
+        place = queue.level[level] + at
+        old = queue.priority[place]
+        if largest == old:
+            return
+        queue.priority[place] = largest
+        at >>= _BITS
+        above = queue.priority[queue.level[level + 1] + at]
+        if largest < above:
+            if old < above:
+                return
+            largest = _largest(queue, queue.level[level] + (at << _BITS))
+    queue.priority[queue.level[-1]] = largest
+
+
+@kernel
+def _largest(queue: Queue, first: int) -> float:
+    """The largest priority of eight siblings, in pairs: one after the other would wait for each."""
+    of = queue.priority
+    a, b = _larger(of[first], of[first + 1]), _larger(of[first + 2], of[first + 3])
+    c, d = _larger(of[first + 4], of[first + 5]), _larger(of[first + 6], of[first + 7])
+    return _larger(_larger(a, b), _larger(c, d))
+
+
+@kernel
+def _larger(one: float, other: float) -> float:
+    return one if one > other else other
+
+
+@kernel
+def withdraw(queue: Queue, item: int) -> None:
+    """Take an item off, if it waits."""
+    enqueue(queue, item, NONE)
 
 
 @kernel
 def promote(queue: Queue, item: int, priority: float) -> None:
     """Let an item wait with this priority, unless it is negligible or the item waits with a larger one."""
-    if priority > NEGLIGIBLE and (queue.standing[item] < 0 or priority > queue.priority[item]):
+    if priority > NEGLIGIBLE and priority > queue.priority[item]:
         enqueue(queue, item, priority)
 
 
 @kernel
 def settle(queue: Queue, item: int, change: float, cost: float) -> None:
     """Let an item that would change by so much wait with priority change / cost; not at all if that is negligible."""
-    if change > NEGLIGIBLE:
-        enqueue(queue, item, change / cost)
-    else:
-        withdraw(queue, item)
+    enqueue(queue, item, change / cost if change > NEGLIGIBLE else NONE)
 
 
 @kernel
 def dequeue(queue: Queue) -> int:
     """The first item, which waits no longer; −1 if none does."""
-    if queue.length[0] == 0:
+    largest = queue.priority[queue.level[-1]]
+    if largest == NONE:
         return -1
-    first = queue.heap[0]
+    first = 0
+    for level in range(queue.level.size - 2, -1, -1):
+        first <<= _BITS
+        begin, chosen = queue.level[level] + first, 0
+        for sibling in range(_WIDTH - 1, -1, -1):  # to the end, without a branch
+            chosen = sibling if queue.priority[begin + sibling] == largest else chosen
+        first += chosen
     withdraw(queue, first)
     return first
-
-
-@kernel
-def withdraw(queue: Queue, item: int) -> None:
-    """Take an item off, if it waits: the last one of the heap fills the gap."""
-    at = queue.standing[item]
-    if at < 0:
-        return
-    queue.standing[item] = -1
-    queue.length[0] -= 1
-    last = queue.heap[queue.length[0]]
-    if last != item:
-        _stand(queue, last, at)
-
-
-@kernel
-def _stand(queue: Queue, item: int, gap: int) -> None:
-    """Put an item where it belongs, given a gap in a heap that is else in order: up from there, or down."""
-    heap, standing, length = queue.heap, queue.standing, queue.length[0]
-    while gap > 0:
-        above = (gap - 1) >> 1
-        if not _comes_before(queue, item, heap[above]):
-            break
-        heap[gap] = heap[above]
-        standing[heap[gap]] = gap
-        gap = above
-    while 2 * gap + 1 < length:
-        below = 2 * gap + 1
-        if below + 1 < length and _comes_before(queue, heap[below + 1], heap[below]):
-            below += 1
-        if not _comes_before(queue, heap[below], item):
-            break
-        heap[gap] = heap[below]
-        standing[heap[gap]] = gap
-        gap = below
-    heap[gap] = item
-    standing[item] = gap
-
-
-@kernel
-def _comes_before(queue: Queue, item: int, other: int) -> bool:
-    first, second = queue.priority[item], queue.priority[other]
-    return first > second or (first == second and item < other)

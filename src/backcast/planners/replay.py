@@ -5,6 +5,7 @@ memory in the same way: `draw_place` chooses a transition, `transition_at` gives
 much of an update it is worth, and `note_error` is told the error that was found.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,13 +81,15 @@ class Memory(NamedTuple):
 class PrioritizedMemory(NamedTuple):
     """The same transitions, drawn in proportion to their priorities: P(i) = p_i^ω / Σ_k p_k^ω with p_i = |δ_i| + 10⁻⁶.
 
-    Powers of priorities are the leaves of two binary trees, kept in arrays: node 1 is the root, 2 i and 2 i + 1 are the
-    children of node i, and the second half of an array holds the leaves, one for each place.
+    Powers of priorities are the leaves of two binary trees, kept in arrays: 2 i and 2 i + 1 are the children of node i,
+    and the second half of an array holds the leaves, one for each place. All that is stored is below one node, `top`,
+    and what is above it is not kept up to date: a tree is as high as its memory is full.
 
     Attributes:
         memory: the transitions.
         sums: (2 · leaves,) Σ p^ω below each node; 0 where nothing is stored.
         minima: (2 · leaves,) the least p^ω below each node; infinite where nothing is stored.
+        top: (1,) a node above all that is stored, an even number of levels above the leaves.
         highest: (1,) the highest p^ω so far, which new transitions get; 1 before any.
         exponent: ω.
     """
@@ -94,12 +97,16 @@ class PrioritizedMemory(NamedTuple):
     memory: Memory
     sums: Vector
     minima: Vector
+    top: Indices
     highest: Vector
     exponent: float
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Remember a transition with the highest priority, so that it is soon drawn."""
-        write_priority(self, write_transition(self.memory, step), self.highest[0])
+        place = write_transition(self.memory, step)
+        while place >= self.sums.size // 2 // self.top[0]:
+            self.top[0] //= 4
+        write_priority(self, place, self.highest[0])
 
     def transition_at(self, place: int) -> Step:
         """The transition at a place."""
@@ -111,14 +118,19 @@ class PrioritizedMemory(NamedTuple):
         Rounding may lead past the last transition, to leaves where nothing is stored.
         """
         leaves = self.sums.size // 2
-        left = uniform(stream) * self.sums[1]
-        node = 1
+        node = self.top[0]
+        left = uniform(stream) * self.sums[node]
         while node < leaves:
-            node *= 2
-            below = self.sums[node]
-            right = left >= below  # a choice that nobody can foresee: made without a branch
-            left -= below if right else 0.0
-            node += 1 if right else 0
+            # Two levels at once, so that all three sums are read together. Nobody can foresee the choices: they are
+            # made without a branch.
+            first, second, third = self.sums[2 * node], self.sums[4 * node], self.sums[4 * node + 2]
+            right = left >= first
+            left = left - first if right else left
+            below = third if right else second
+            node = 2 * node + (1 if right else 0)
+            right = left >= below
+            left = left - below if right else left
+            node = 2 * node + (1 if right else 0)
         return min(node - leaves, held(self.memory) - 1)
 
     def importance_of(self, place: int) -> float:
@@ -126,11 +138,11 @@ class PrioritizedMemory(NamedTuple):
 
         How far importance weights undo prioritization is fixed half way, β = 1/2; the paper raises it to 1 in the end.
         """
-        return np.sqrt(self.minima[1] / self.sums[place + self.sums.size // 2])
+        return np.sqrt(self.minima[self.top[0]] / self.sums[place + self.sums.size // 2])
 
     def note_error(self, place: int, delta: float) -> None:
         """A transition that was drawn gets the priority of its error."""
-        power = min(_MOST, max(_LEAST, (abs(delta) + _NEVER_ZERO) ** self.exponent))
+        power = power_of(delta, self.exponent)
         self.highest[0] = max(self.highest[0], power)
         write_priority(self, place, power)
 
@@ -190,12 +202,18 @@ def remembered(memory: Memory, s: int, a: int) -> Known:
     return Known(states, count / max(1, here.size), reward, ends=ends)
 
 
+@partial(kernel, overflows=True)
+def power_of(delta: float, exponent: float) -> float:
+    """The power (|δ| + 10⁻⁶)^ω, kept where sums and ratios of powers are numbers."""
+    return min(_MOST, max(_LEAST, np.float64(abs(delta) + _NEVER_ZERO) ** exponent))
+
+
 @kernel
 def write_priority(memory: PrioritizedMemory, place: int, power: float) -> None:
     """Write p^ω of a place, and bring the nodes above up to date."""
     node = place + memory.sums.size // 2
     total = least = power
-    while node > 0:
+    while node >= memory.top[0]:
         memory.sums[node], memory.minima[node] = total, least
         sibling = node ^ 1
         total, least = total + memory.sums[sibling], min(least, memory.minima[sibling])
@@ -228,6 +246,7 @@ def empty_memory(places: int) -> Memory:
 
 
 def empty_prioritized_memory(places: int, exponent: float) -> PrioritizedMemory:
-    """The same with priorities; leaves are a power of two, so that all are at one depth."""
-    nodes = 2 << (places - 1).bit_length()
-    return PrioritizedMemory(empty_memory(places), np.zeros(nodes), np.full(nodes, np.inf), np.ones(1), exponent)
+    """The same with priorities; leaves are a power of four, so that all are at one depth."""
+    leaves = 4 ** ((places - 1).bit_length() + 1 >> 1)
+    sums, minima, top = np.zeros(2 * leaves), np.full(2 * leaves, np.inf), np.array([leaves])
+    return PrioritizedMemory(empty_memory(places), sums, minima, top, np.ones(1), exponent)

@@ -8,13 +8,11 @@ of: learning from a real step changes values without telling, and what it change
 
 from typing import NamedTuple
 
-import numpy as np
-
 from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.models.two_way import TwoWayModel
-from backcast.planners.queue import Queue, dequeue, enqueue, promote, settle
+from backcast.planners.queue import Queue, dequeue, promote, settle, withdraw
 from backcast.planners.small_backups import pass_on, take_in
 from backcast.values.table import TableValues
 
@@ -44,10 +42,10 @@ class MooreAtkeson(NamedTuple):
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Back up the state of the step, then the most urgent ones; the number of value updates."""
         take_in(self.expected, self.told, model, step, discount)
-        enqueue(self.queue, step.s, np.inf)
+        withdraw(self.queue, step.s)
         updates = 0
-        for _ in range(self.backups):
-            s = dequeue(self.queue)
+        for number in range(self.backups):
+            s = step.s if number == 0 else dequeue(self.queue)
             if s < 0:
                 break
             updates += back_up(self.expected, model, values, s)

@@ -164,6 +164,12 @@ class ForwardExpectation(NamedTuple):
         return most
 
     @in_python
+    def expected_features(self, s: int, a: int) -> Vector:
+        """E[x' | z(s), a], (d,)."""
+        self.mean.estimate(s, a)
+        return self.mean.y[:-1].copy()
+
+    @in_python
     def readable(self, values: LinearValues) -> LearnedLinear:
         """The mean of the features that follow."""
         return LearnedNextFeatures(self, values)

@@ -131,8 +131,9 @@ class LearnedNextFeatures(LearnedLinear):
     @property
     def expectation(self) -> Vector:
         """E[x' | s, a], (S, A, d), zero in terminal states."""
-        n, d = self.values.n_states, self.values.n_given
-        return np.stack([estimates(self.model.mean, n, a)[:, :d] for a in range(self.values.n_actions)], axis=1)
+        states, actions = range(self.values.n_states), range(self.values.n_actions)
+        found = np.array([[self.model.expected_features(s, a) for a in actions] for s in states])
+        return found[:, :, : self.values.n_given]
 
 
 class LearnedCorrections(LearnedLinear):

@@ -7,11 +7,9 @@ import numpy as np
 
 from backcast.core.arrays import Indices, Mask, Vector
 from backcast.core.compiling import in_python, kernel, part
-from backcast.core.errors import InputError
 from backcast.models.linear.blocks import BLOCK, Blocks, empty_blocks, with_blocks
+from backcast.models.linear.root import Root, empty_root, find_gain, rotate
 from backcast.values.linear import Features
-
-_MOST = 10**8  # numbers of a root, 0.8 GB
 
 
 @part
@@ -25,12 +23,9 @@ class Regression(NamedTuple):
 
     (Divided by ‖z‖² of the step itself, it would converge to least squares in which small features count more.)
 
-    Recursive least squares (RLS): rows are sums over all that was observed, and R is kept triangular by rotations,
+    Recursive least squares (RLS): rows are sums over all that was observed,
 
         y(z) = Σ_j g_j row_j, RᵀR g = z    row_j ← row_j + z_j Y    RᵀR = ridge · I + Σ z zᵀ.
-
-    (To keep the inverse itself would be simpler. But where features are redundant, as tiles are, it holds numbers as
-    large as 1 / ridge that must cancel, and after 10⁵ steps they no longer do.)
 
     With an action, inputs are z(s) at the rows of that action. To learn: `prepare(s, a)`, `subtract(key, Y_key)` for
     all keys that are not 0, then `adjust(s, a, α)`.
@@ -43,9 +38,7 @@ class Regression(NamedTuple):
         listed: (K,) whether a key is among them.
         stamp: (K,) the last visit of a key.
         counter: (2,) how many keys are touched, and visits.
-        root: (A, D, D) R of each action, upper triangular; empty for LMS.
-        reach: (A, D) the last column of each row of R that may not be 0.
-        gain: (D,) g.
+        root: R of each action; empty for LMS.
         n_inputs: D.
     """
 
@@ -56,9 +49,7 @@ class Regression(NamedTuple):
     listed: Mask
     stamp: Indices
     counter: Indices
-    root: Vector
-    reach: Indices
-    gain: Vector
+    root: Root
     n_inputs: int
 
     def clear(self) -> None:
@@ -79,30 +70,30 @@ class Regression(NamedTuple):
     def estimate(self, s: int, a: int) -> None:
         """Write y(z(s)) into y."""
         self.clear()
-        if self.root.size == 0:
+        if self.root.triangle.size == 0:
             for k in range(self.inputs.offset[s], self.inputs.offset[s + 1]):
                 add_row(self, a * self.n_inputs + self.inputs.which[k], self.inputs.size[k])
             return
-        find_gain(self, s, a)
+        find_gain(self.root, s, a)
         for j in range(self.n_inputs):
-            if self.gain[j] != 0.0:
-                add_row(self, a * self.n_inputs + j, self.gain[j])
+            if self.root.gain[j] != 0.0:
+                add_row(self, a * self.n_inputs + j, self.root.gain[j])
 
     def prepare(self, s: int, a: int) -> None:
         """Begin to learn: from the estimate that is to be corrected (LMS), or from nothing (RLS)."""
-        if self.root.size == 0:
+        if self.root.triangle.size == 0:
             self.estimate(s, a)
         else:
             self.clear()
 
     def adjust(self, s: int, a: int, alpha: float) -> None:
         """Learn from what is left in y."""
-        step = alpha / self.inputs.norm if self.root.size == 0 else 1.0
+        step = alpha / self.inputs.norm if self.root.triangle.size == 0 else 1.0
         for k in range(self.inputs.offset[s], self.inputs.offset[s + 1]):
             if self.inputs.size[k] != 0.0:
                 change_row(self, a * self.n_inputs + self.inputs.which[k], -step * self.inputs.size[k])
-        if self.root.size > 0:
-            rotate(self, s, a)
+        if self.root.triangle.size > 0:
+            rotate(self.root, s, a)
 
     @in_python
     def with_room(self, states: Sequence[int], rows: Sequence[int]) -> "Regression":
@@ -144,79 +135,11 @@ def change_row(fit: Any, row: int, factor: float) -> None:
             rows.append(row, key, factor * fit.y[key])
 
 
-@kernel
-def write_inputs(fit: Any, s: int) -> None:
-    """Write z(s) into `gain`."""
-    fit.gain[:] = 0.0
-    for k in range(fit.inputs.offset[s], fit.inputs.offset[s + 1]):
-        fit.gain[fit.inputs.which[k]] += fit.inputs.size[k]
-
-
-@kernel
-def find_gain(fit: Any, s: int, a: int) -> None:
-    """Solve RᵀR g = z(s) for an action: Rᵀ from the first row to the last, then R from the last to the first."""
-    write_inputs(fit, s)
-    for i in range(fit.n_inputs):
-        if fit.gain[i] != 0.0:
-            row, left = fit.root[a, i, i : fit.reach[a, i] + 1], fit.gain[i : fit.reach[a, i] + 1]
-            left[0] /= row[0]
-            size = left[0]
-            for j in range(1, row.size):
-                left[j] -= size * row[j]
-    for i in range(fit.n_inputs - 1, -1, -1):
-        row, left = fit.root[a, i, i : fit.reach[a, i] + 1], fit.gain[i : fit.reach[a, i] + 1]
-        left[0] = (left[0] - dot(row[1:], left[1:])) / row[0]
-
-
-@kernel
-def dot(x: Vector, y: Vector) -> float:
-    """The product xᵀy, in eight sums side by side: one sum would wait for each addition before the next."""
-    whole = x.size - x.size % 8
-    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(0, whole, 8):
-        a += x[k] * y[k]
-        b += x[k + 1] * y[k + 1]
-        c += x[k + 2] * y[k + 2]
-        d += x[k + 3] * y[k + 3]
-        e += x[k + 4] * y[k + 4]
-        f += x[k + 5] * y[k + 5]
-        g += x[k + 6] * y[k + 6]
-        h += x[k + 7] * y[k + 7]
-    for k in range(whole, x.size):
-        a += x[k] * y[k]
-    return ((a + b) + (c + d)) + ((e + f) + (g + h))
-
-
-@kernel
-def rotate(fit: Any, s: int, a: int) -> None:
-    """One more observation of z(s), RᵀR ← RᵀR + z zᵀ: rotate z into one row after the other until nothing is left."""
-    write_inputs(fit, s)
-    last = 0
-    for j in range(fit.n_inputs):
-        last = j if fit.gain[j] != 0.0 else last
-    for i in range(fit.n_inputs):
-        if fit.gain[i] != 0.0:
-            last = fit.reach[a, i] = max(last, fit.reach[a, i])
-            row, left = fit.root[a, i, i : last + 1], fit.gain[i : last + 1]
-            length = np.hypot(row[0], left[0])
-            cosine, sine = row[0] / length, left[0] / length
-            for j in range(row.size):
-                above, below = row[j], left[j]
-                row[j] = cosine * above + sine * below
-                left[j] = cosine * below - sine * above
-
-
 def regression(
     inputs: Features, n_inputs: int, width: int, room: Indices, n_actions: int = 1, ridge: float | None = None
 ) -> Regression:
     """Nothing learned yet; room (A · D,) bounds the outputs of each row; with a ridge by RLS, without by LMS."""
-    if ridge is not None and n_actions * n_inputs**2 > _MOST:
-        raise InputError(
-            f"learn_by: 'rls' keeps the root of a matrix of {n_inputs:,} × {n_inputs:,} features"
-            f"{f' for each of {n_actions} actions' if n_actions > 1 else ''}, at most {_MOST:,} numbers; use 'lms'"
-        )
-    kept = 0 if ridge is None else n_inputs
-    root = np.zeros((n_actions, kept, kept)) + np.sqrt(ridge or 0.0) * np.eye(kept)
+    root = empty_root(inputs, n_inputs, n_actions, ridge)
     return Regression(
         inputs=inputs,
         rows=empty_blocks(room),
@@ -226,8 +149,6 @@ def regression(
         stamp=np.zeros(width, dtype=np.int64),
         counter=np.zeros(2, dtype=np.int64),
         root=root,
-        reach=np.tile(np.arange(kept), (n_actions, 1)),
-        gain=np.zeros(kept),
         n_inputs=n_inputs,
     )
 
@@ -242,10 +163,10 @@ def with_room_for(fit: Regression, states: Iterable[int]) -> Regression:
     return fit._replace(rows=with_blocks(fit.rows, int(left.sum())))
 
 
-def estimates(fit: Regression, n_states: int, a: int = 0) -> Vector:
-    """The estimates of all states, (S, K)."""
+def estimates(fit: Regression, n_states: int) -> Vector:
+    """The estimates of all states for the first action, (S, K)."""
     found = np.zeros((n_states, len(fit.y)))
     for s in range(n_states):
-        fit.estimate(s, a)
+        fit.estimate(s, 0)
         found[s] = fit.y
     return found
