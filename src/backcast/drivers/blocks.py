@@ -25,8 +25,8 @@ from backcast.drivers.results import Rows, rows_of
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
 
-_MOST_SEEDS, _MOST_BYTES = 64, 8 * 2**20  # of a block
-_SECONDS = 0.02  # that a block is meant to take, so that no thread waits long for others, nor Ctrl-C for it
+_MOST_SEEDS, _MOST_BYTES = 64, 16 * 2**20  # of a block
+_SECONDS = 0.05  # that a block is meant to take, so that no thread waits long for others, nor Ctrl-C for it
 
 
 class Job:
