@@ -10,10 +10,11 @@ import numpy as np
 from backcast.agents import Agent
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError, nearest
+from backcast.drivers.blocks import setup_for
 from backcast.drivers.metrics import METRICS
 from backcast.drivers.progress import watching
 from backcast.drivers.results import Runs
-from backcast.drivers.run import Seed, check_agent, check_limit, check_seeds, check_world, run, setup_for
+from backcast.drivers.run import Seed, check_agent, check_limit, check_seeds, check_world, run
 from backcast.studies.describing import describe_study
 from backcast.studies.exported import Varied, checked_target, write_long
 from backcast.studies.metrics import checked_metric, in_units

@@ -128,9 +128,9 @@ def shy(setup, agent):
 """
 RUN = """
 import backcast as bc, theirs
-from backcast.drivers.loop import run_episodes
+from backcast.drivers.loop import run_seeds
 runs = bc.run(bc.worlds.chain((3, 2), seed=0), bc.agent("shy", schedule="constant"), 1, 1)
-print(round(float(abs(runs.values).max()), 6), sum(run_episodes.stats.cache_hits.values()))
+print(round(float(abs(runs.values).max()), 6), sum(run_seeds.stats.cache_hits.values()))
 """
 
 

@@ -184,9 +184,9 @@ def test_parts_of_the_same_name_and_fields_do_not_share_what_is_kept(tmp_path):
 def test_kernels_are_found_by_the_next_process(tmp_path):
     code = textwrap.dedent("""
         import backcast as bc
-        from backcast.drivers.loop import run_episodes
+        from backcast.drivers.loop import run_seeds
         bc.run(bc.worlds.chain((3, 2)), bc.agent("td"), 2, 1)
-        print(sum(run_episodes.stats.cache_hits.values()), sum(run_episodes.stats.cache_misses.values()))
+        print(sum(run_seeds.stats.cache_hits.values()), sum(run_seeds.stats.cache_misses.values()))
     """)
     environment = {**os.environ, "BACKCAST_CACHE_DIR": str(tmp_path)}
     outputs = [

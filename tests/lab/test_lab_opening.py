@@ -65,7 +65,7 @@ def test_what_no_cache_has_is_left_to_another_process_and_if_that_does_not_help_
     assert (
         len(begun) == 3
     )  # before and after the other process, which knows nothing of this kernel; then it was compiled
-    assert any("loop.run_episodes" in file.name for file in cache.rglob("*.nbc"))
+    assert any("loop.run_seeds" in file.name for file in cache.rglob("*.nbc"))
     work, begun = uncached()
     assert with_kernels("further", CONFIG, np.zeros(1, dtype=np.uint8), work) == 2
     assert len(begun) == 1

@@ -11,8 +11,8 @@ from scipy import sparse
 import backcast as bc
 from backcast.agents.kinds import Setup
 from backcast.core.randomness import streams
+from backcast.drivers.blocks import empty_record
 from backcast.drivers.loop import run_episodes
-from backcast.drivers.run import empty_record
 from backcast.models.linear.blocks import BLOCK, Blocks, as_dense, empty_blocks, with_blocks
 from backcast.models.linear.regression import estimates, regression
 from backcast.values.linear import features_of

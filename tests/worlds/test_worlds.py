@@ -1,3 +1,5 @@
+import dataclasses
+
 import gymnasium
 import numpy as np
 import pytest
@@ -49,6 +51,26 @@ def test_branches_are_chains_side_by_side_with_rewards_of_opposite_sign():
     assert value[:100].min() > 0 > value[100:].max()
     with pytest.raises(bc.InputError, match="branches: 6 given, expected at most 5"):
         worlds.chain((10, 5), branches=6)
+
+
+@pytest.mark.parametrize("levels", [(500, 50, 5), (5, 50, 500), (7, 1, 9, 130, 3), (300, 2)])
+@pytest.mark.parametrize("discount", [0.9, 1.0])
+def test_chains_are_drawn_directly_as_their_mdp_is(levels, discount):
+    for seed in range(3):
+        world = bc.worlds.chain(levels, seed, discount)
+        by_mdp = dataclasses.replace(world, direct=None)
+        for one, other in zip(world.steps_table, by_mdp.steps_table, strict=True):
+            np.testing.assert_array_equal(one, other)
+            assert np.asarray(one).dtype == np.asarray(other).dtype
+        np.testing.assert_allclose(world.truth, by_mdp.truth, rtol=1e-14)
+
+
+def test_chains_that_are_not_drawn_directly_are_walked_through_by_their_mdp():
+    for world in (bc.worlds.chain((6, 4, 3), 0, branches=2), bc.worlds.chain([2] * 20, 0)):
+        by_mdp = dataclasses.replace(world, direct=None)
+        assert world.direct() is None
+        for one, other in zip(world.steps_table, by_mdp.steps_table, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_every_seed_draws_its_own_chain():

@@ -63,8 +63,7 @@ class Setup:
         """The features of all states, how many there are, and how many of them were given."""
         if self.observations is not None:
             return self.observations.features(recipe)
-        every_seed_alike = dict(recipe.settings).get("seed", 0) is not None
-        return features_of_states(recipe, self.world or self.n_states, 0 if every_seed_alike else self.seed)
+        return features_of_states(recipe, self.world or self.n_states, self.seed if _drawn_by_seeds(recipe) else 0)
 
     @property
     def is_prediction(self) -> bool:
@@ -135,6 +134,15 @@ class Agent:
     def knows_the_truth(self) -> bool:
         """Whether it plans with the true model."""
         return KINDS[self.kind].true or self.get("model") == "true"
+
+    @property
+    def begins_alike(self) -> bool:
+        """Whether seeds begin with the same parts, but for their random numbers.
+
+        Backcast's own kinds ask a setup for nothing else of the seed; what other kinds do with it is not known.
+        """
+        recipes = self.get("features"), self.get("model_features")
+        return KINDS[self.kind].is_builtin and not any(_drawn_by_seeds(each) for each in recipes if each is not None)
 
     @property
     def span(self) -> tuple[str, Any]:
@@ -303,6 +311,11 @@ def all_settings() -> dict[str, Setting]:
     """All settings that some kind takes besides those that all take: Backcast's table, then what kinds registered."""
     others = {setting.name: setting for kind in KINDS.values() for setting in kind.own}
     return {**SETTINGS, **others}
+
+
+def _drawn_by_seeds(recipe: Any) -> bool:
+    """Whether every seed draws its own features."""
+    return dict(recipe.settings).get("seed", 0) is None
 
 
 def _per_episode(name: str, rate: StepSize, episodes: int, schedule: str) -> Vector:

@@ -1,8 +1,8 @@
 """Algorithm 1, the one loop: act, step the world, learn the model, learn the values, plan.
 
-`observe` is one interaction, `walk` some steps of an episode and `run_episodes` a whole run; all are kernels. The
-compiled driver (`backcast.run`) calls the last, the stepwise driver (`backcast.train`) the first, and the lab, which
-shows what planning changed, both halves of it: all compute the same numbers.
+`observe` is one interaction, `walk` some steps of an episode, `run_episodes` a whole run and `run_seeds` the runs of
+some seeds; all are kernels. The compiled driver (`backcast.run`) calls the last, the stepwise driver (`backcast.train`)
+the first, and the lab, which shows what planning changed, both halves of it: all compute the same numbers.
 """
 
 from functools import partial
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector
 from backcast.core.compiling import intrinsic, kernel, types
+from backcast.core.copies import shifted
 from backcast.core.interaction import EPSILON, Step
 from backcast.core.randomness import Stream, uniform
 from backcast.values.contract import Values
@@ -64,6 +65,15 @@ class Record(NamedTuple):
     truth: Vector
     inner: Vector
     diverged: NDArray[np.int64]
+
+
+class Run(NamedTuple):
+    """All that belongs to the run of one seed: the agent, what is recorded, and the two streams of random numbers."""
+
+    agent: Parts
+    record: Record
+    world_stream: Stream
+    agent_stream: Stream
 
 
 @kernel
@@ -135,6 +145,24 @@ def walk(
             lost = ends = True
         s = s2
     return Place(s, steps, gained, largest, ends, lost)
+
+
+@kernel
+def run_seeds(
+    tables: Tables,
+    run: Run,
+    schedule: Vector,
+    max_steps: int,
+    budget: int,
+    stop: NDArray[np.uint8],
+    first: int,
+    last: int,
+    distance: int,
+) -> None:
+    """The runs number first … last − 1 of copies of which the first is given, and which are so many bytes apart."""
+    for number in range(first, last):
+        agent, record, world_stream, agent_stream = shifted(run, number * distance)
+        run_episodes(tables, agent, schedule, world_stream, agent_stream, max_steps, budget, record, stop)
 
 
 @kernel
@@ -242,7 +270,7 @@ def repeat(record: Record, last: int) -> None:
             record.rmsve_inner[episode] = record.rmsve_inner[last]
 
 
-@partial(kernel, fastmath={"reassoc"})  # sums in any order: only what is reported is computed here
+@kernel
 def measure(values: Values, record: Record, episode: int, unit: float) -> None:
     """The root mean squared value error over all states, and over those that do not end an episode.
 
@@ -250,12 +278,18 @@ def measure(values: Values, record: Record, episode: int, unit: float) -> None:
     """
     everywhere, inner, states = 0.0, 0.0, 0.0
     for s in range(record.truth.size):
-        error = unit * (values.predicted(s) - record.truth[s])
+        error = unit * (_predicted(values, s) - record.truth[s])
         everywhere += error * error
         inner += record.inner[s] * (error * error)
         states += record.inner[s]
     record.rmsve[episode] = np.sqrt(everywhere / record.truth.size) / unit
     record.rmsve_inner[episode] = np.sqrt(inner / max(1.0, states)) / unit
+
+
+@partial(kernel, fastmath={"reassoc"})
+def _predicted(values: Values, s: int) -> float:
+    """v(s), its terms summed up in any order: only what is reported is computed here."""
+    return values.predicted(s)
 
 
 def _raised(flag: NDArray[np.uint8]) -> int:

@@ -3,21 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from backcast.agents.kinds import Agent
 from backcast.core.arrays import Vector, as_whole
+from backcast.core.copies import Copies, picked
 from backcast.core.errors import InputError, nearest
-from backcast.drivers.loop import Record
 from backcast.drivers.metrics import METRICS, metrics_in
 from backcast.drivers.saving import plain_agent, read_runs, write_runs
 from backcast.features.places import read_place
 from backcast.worlds.world import Purpose
 
-_NO_MODELS = "models: they are not saved with runs; run the agent again to ask its models"
+_NOT_SAVED = "models: they are not saved with runs; run the agent again to ask its models"
+_LEFT_OUT = "models: they were left out of these runs; run the agent again with models=True to ask its models"
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,49 @@ class Updates:
         return np.stack([self.learning, self.planning], axis=1).astype(dtype or np.int64)
 
 
-class NotSaved(tuple[Any, ...]):
-    """In place of models, where runs were loaded from a file: looking at one says why it is not there."""
+class NoModels(tuple[Any, ...]):
+    """In place of models that were not kept: looking at one says why it is not there."""
+
+    _why: str
+
+    def __new__(cls, why: str) -> "NoModels":
+        """Nothing, and the reason."""
+        none = super().__new__(cls)
+        none._why = why
+        return none
+
+    def __getnewargs__(self) -> tuple[str]:
+        return (self._why,)
 
     def __getitem__(self, place: Any) -> NoReturn:
-        raise InputError(_NO_MODELS)
+        raise InputError(self._why)
 
     def __iter__(self) -> NoReturn:
-        raise InputError(_NO_MODELS)
+        raise InputError(self._why)
+
+
+class Models(Sequence[Any]):
+    """The final model of each seed, made readable when it is asked for."""
+
+    def __init__(self, blocks: Sequence[Copies]) -> None:
+        self._places = [(block, place) for block in blocks for place in range(block.number)]
+        self._made: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return tuple(self[each] for each in range(*place.indices(len(self))))
+        number = range(len(self))[place]
+        if number not in self._made:
+            block, at = self._places[number]
+            agent = picked(block.stacked(block.first.agent), at)
+            self._made[number] = agent.model.readable(agent.values)
+        return self._made[number]
+
+    def __reduce__(self) -> Any:
+        return tuple, (list(self),)
 
 
 @dataclass(frozen=True)
@@ -70,7 +106,8 @@ class Runs:
         diverged: (seeds,) the step at which values exploded, counted from 1; 0 where they did not. From that episode on
             errors are infinite, and later episodes take as many steps as they may.
         models: the final model of each seed, which can be asked (`models[0].predict(s)`). They are not saved.
-        seconds: processor time of each run, (seeds,), without making the world and the agent.
+        seconds: processor time of each run, (seeds,), without making the world and the agent; short runs are made
+            several at a time, and each is said to have taken the mean of them.
     """
 
     world: str
@@ -83,7 +120,7 @@ class Runs:
     updates: Updates = field(repr=False)
     values: Vector = field(repr=False)
     weights: Vector | None = field(repr=False)
-    models: tuple[Any, ...] = field(repr=False)
+    models: Sequence[Any] = field(repr=False)
     seconds: Vector = field(repr=False)
     diverged: NDArray[np.int64] = field(repr=False)
 
@@ -193,47 +230,81 @@ class Runs:
         """
         text, arrays = read_runs(Path(path))
         updates = Updates(*(arrays.pop(name) for name in ("learning", "planning", "by_episode")))
-        return cls(**text, **arrays, updates=updates, models=NotSaved())
+        return cls(**text, **arrays, updates=updates, models=NoModels(_NOT_SAVED))
 
 
 _ARRAYS = ("steps", "reward", "rmsve", "rmsve_inner", "values", "weights", "seconds", "diverged")
 
 
-def collect(
-    world: str,
-    agent: Agent,
-    seeds: Sequence[int],
-    results: Sequence[tuple[Record, Any, float]],
-    numbered: bool = True,
-) -> Runs:
-    """Stack what the runs of each seed left behind; `numbered` if states are, and so have values of their own."""
-    records, parts, seconds = zip(*results, strict=True)
-    predicts = records[0].truth.size > 0
-    stacked = {name: np.stack([getattr(r, name) for r in records]) for name in Record._fields[:5]}
-    counted = np.stack([part.updates for part in parts], axis=1)
-    last = None if numbered else 0
+class Rows(NamedTuple):
+    """What the runs of some seeds left behind, a row for each; as in `Runs`.
+
+    Attributes:
+        updates: (n, 2) by learning and by planning.
+        made: (n, episodes) value updates up to the end of each episode.
+        runs: the agents themselves; None if nobody will ask them.
+    """
+
+    steps: NDArray[np.int64]
+    made: NDArray[np.int64]
+    reward: Vector
+    rmsve: Vector
+    rmsve_inner: Vector
+    updates: NDArray[np.int64]
+    values: Vector
+    weights: Vector | None
+    diverged: NDArray[np.int64]
+    seconds: Vector
+    runs: Copies | None
+
+
+def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = True) -> Rows:
+    """What runs left behind.
+
+    Args:
+        runs: a `Run` each.
+        seconds: that each took, (n,).
+        keep: whether their models may be asked for.
+        numbered: whether states are, and so have values of their own.
+    """
+    agent, record = runs.first.agent, runs.first.record
+    values = runs.stacked(agent.values)
+    weights = values.as_weights()
+    return Rows(
+        steps=np.array(runs.stacked(record.steps)),
+        made=np.array(runs.stacked(record.made)),
+        reward=np.array(runs.stacked(record.reward)),
+        rmsve=np.array(runs.stacked(record.rmsve)),
+        rmsve_inner=np.array(runs.stacked(record.rmsve_inner)),
+        updates=np.array(runs.stacked(agent.updates)),
+        values=_without_one_action(values.as_array()[:, : None if numbered else 0], -1),
+        weights=None if weights is None else np.array(_without_one_action(weights, 1)),
+        diverged=np.array(runs.stacked(record.diverged))[:, 0],
+        seconds=seconds,
+        runs=runs if keep else None,
+    )
+
+
+def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[Rows]) -> Runs:
+    """Put together what the runs of all seeds left behind, in their order."""
+    *columns, runs = zip(*rows, strict=True)
+    whole = Rows._make([*(None if column[0] is None else np.concatenate(column) for column in columns), None])
+    predicts = whole.rmsve.size > 0
     return Runs(
         world,
         agent,
         tuple(seeds),
-        stacked["steps"],
-        stacked["reward"],
-        stacked["rmsve"] if predicts else None,
-        stacked["rmsve_inner"] if predicts else None,
-        Updates(counted[0], counted[1], stacked["made"]),
-        _without_one_action(np.stack([part.values.as_array()[:last] for part in parts]), -1),
-        _weights([part.values for part in parts]),
-        tuple(part.model.readable(part.values) for part in parts),
-        np.array(seconds),
-        np.concatenate([record.diverged for record in records]),
+        whole.steps,
+        whole.reward,
+        whole.rmsve if predicts else None,
+        whole.rmsve_inner if predicts else None,
+        Updates(whole.updates[:, 0].copy(), whole.updates[:, 1].copy(), whole.made),
+        whole.values,
+        whole.weights,
+        NoModels(_LEFT_OUT) if runs[0] is None else Models(runs),
+        whole.seconds,
+        whole.diverged,
     )
-
-
-def _weights(values: Sequence[Any]) -> Vector | None:
-    """The weights of linear values, (seeds, A, d), or (seeds, d) in prediction."""
-    if values[0].as_weights() is None:
-        return None
-    return _without_one_action(np.stack([each.as_weights() for each in values]), 1)
 
 
 def _without_one_action(values: Vector, axis: int) -> Vector:

@@ -7,26 +7,24 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backcast.agents import Agent
-from backcast.agents.kinds import Parts, Setup
+from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import reachable
 from backcast.core.limits import refuse_many
-from backcast.core.randomness import streams
-from backcast.core.waiting import compiling_for
-from backcast.drivers.loop import Record, run_episodes
-from backcast.drivers.results import Runs, collect
+from backcast.drivers.blocks import Blocks, Job
+from backcast.drivers.loop import Record
+from backcast.drivers.results import Rows, Runs, collect
 from backcast.mdp import FiniteMDP
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
 
-T = TypeVar("T")
 Seed = int | Sequence[int] | None
 
 _switching, _quick_runs, _usual_interval = threading.Lock(), 0, 5e-3
@@ -40,6 +38,7 @@ def run(
     max_steps: int | None = None,
     workers: int | None = None,
     updates: int | None = None,
+    models: bool = True,
 ) -> Runs:
     """Run an agent in a world, once for each seed.
 
@@ -52,10 +51,11 @@ def run(
         seeds: a number n for the seeds 0 … n − 1, or an iterable of seeds as `numpy.random.SeedSequence` takes them:
             whole numbers of any size, sequences of them, or None for fresh entropy, which `Runs.seeds` then tells.
         max_steps: where an episode is truncated (its last step still bootstraps); by default the world's limit.
-        workers: threads; by default one more than there are cores, for while one waits for the interpreter its core
-            would be idle.
+        workers: threads; by default one more than the number of cores, so that a core is not idle while a thread waits
+            for the interpreter's lock.
         updates: a run is over after the episode in which it has made so many value updates, to compare agents at equal
             computation; its last episode is then repeated up to the number of episodes.
+        models: False leaves out `Runs.models`, which for very many seeds would take most of the memory.
 
     Returns:
         Steps and reward per episode, errors in prediction, counted value updates, final values and models.
@@ -69,7 +69,9 @@ def run(
     check_world(world)
     check_agent(agent)
     threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
-    return run_in_threads(world, agent, episodes, check_seeds(seeds), max_steps, threads, updates)
+    if not isinstance(models, bool):
+        raise InputError(f"models: {models!r} given, expected True or False")
+    return run_in_threads(world, agent, episodes, check_seeds(seeds), max_steps, threads, updates, models)
 
 
 def run_in_threads(
@@ -80,17 +82,19 @@ def run_in_threads(
     max_steps: int | None,
     threads: int,
     updates: int | None,
+    models: bool = True,
 ) -> Runs:
-    """As `run`; without any threads it is done in the calling one, which Ctrl-C interrupts only between runs."""
+    """As `run`; without any threads it is done in the calling one, which Ctrl-C interrupts only between blocks."""
     episodes, seeds = check_size(episodes, seeds)
     schedule = agent.rates(episodes)
     limit = check_limit(world.draw(seeds[0]), max_steps)
     budget = FOREVER if updates is None else as_whole("updates", updates, 1)
-    stop = np.zeros(1, dtype=np.uint8)
+    job = Job(world, agent, schedule, limit, budget, models=models)
     if threads:
-        prepare(world, agent, seeds[0], limit)  # compile before there are threads
-    results = _share(lambda seed: one_run(world, agent, seed, schedule, limit, stop, budget), seeds, threads, stop)
-    return collect(world.name, agent, seeds, results)
+        job.prepare(seeds[0])  # compile before there are threads
+    if len(seeds) > 1:
+        job.allow_blocks(seeds[0])
+    return collect(world.name, agent, seeds, _share(job, seeds, threads))
 
 
 def usual_threads() -> int:
@@ -99,26 +103,35 @@ def usual_threads() -> int:
     return cores + 1 if cores > 1 else 1
 
 
-def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: NDArray[np.uint8]) -> list[T]:
-    """The work of all seeds, in their order, by threads that take the next seed when they are free.
+def _share(job: Job, seeds: Sequence[int], threads: int) -> list[Rows]:
+    """The runs of all seeds, in their order, by threads that take the next block when they are free.
 
     An error or Ctrl-C raises the flag that the compiled loops look at, waits for them, and goes on its way.
     """
-    if not threads:
-        return [work(seed) for seed in seeds]
-    results: dict[int, T] = {}
-    left = enumerate(seeds)
+    results: dict[int, Rows] = {}
+    blocks = Blocks(seeds, job.most_seeds, max(threads, 1))
 
     def take() -> None:
-        for place, seed in left:
-            if stop[0]:
+        for first, block in blocks:
+            if job.stop[0]:
                 return
-            results[place] = work(seed)
+            started = time.perf_counter()
+            results[first] = job.perform(block)
+            blocks.learn(len(block), time.perf_counter() - started)
 
-    with _quick_switching(), ThreadPoolExecutor(min(threads, len(seeds)), thread_name_prefix="backcast") as pool:
+    if threads:
+        _in_threads(take, min(threads, len(seeds)), job.stop)
+    else:
+        take()
+    return [results[first] for first in sorted(results)]
+
+
+def _in_threads(take: Callable[[], None], threads: int, stop: NDArray[np.uint8]) -> None:
+    """Call a function in so many threads; if one of them fails, or on Ctrl-C, the flag is raised for the others."""
+    with _quick_switching(), ThreadPoolExecutor(threads, thread_name_prefix="backcast") as pool:
         takers = []
         try:
-            takers += [pool.submit(take) for _ in range(min(threads, len(seeds)))]
+            takers += [pool.submit(take) for _ in range(threads)]
             while not any(taker.done() and taker.exception() for taker in takers):
                 if not wait(takers, timeout=0.2, return_when=FIRST_EXCEPTION).not_done:
                     break
@@ -126,7 +139,6 @@ def _share(work: Callable[[int], T], seeds: Sequence[int], threads: int, stop: N
             stop[0] = 1
     for taker in takers:
         taker.result()
-    return [results[place] for place in range(len(seeds))]
 
 
 @contextlib.contextmanager
@@ -149,8 +161,7 @@ def _quick_switching() -> Iterator[None]:
 
 def prepare(world: World, agent: Agent, seed: int, limit: int) -> None:
     """Have compiled, or loaded, what runs of an agent in a world need, by a run of no episodes."""
-    with compiling_for(f"{agent.name} in {world.name}"):
-        one_run(world, agent, seed, np.empty((0, 4)), limit)
+    Job(world, agent, np.empty((0, 4)), limit).prepare(seed)
 
 
 def one_run(
@@ -166,31 +177,8 @@ def one_run(
 
     Everything it writes is its own.
     """
-    stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
-    drawn = world.draw(seed)
-    parts = agent.build(setup_for(drawn, seed, limit))
-    record = empty_record(len(schedule), drawn)
-    tables, randomness = drawn.tables, streams(seed)
-    started = time.thread_time()
-    run_episodes(tables, parts, schedule, *randomness, limit, budget, record, stop)
-    return record, parts, time.thread_time() - started
-
-
-def setup_for(world: World, seed: int, limit: int) -> Setup:
-    """What an agent is told about a world, as drawn for the seed, in which episodes are cut off at this limit."""
-    cut_off = None if limit >= FOREVER else limit
-    return Setup(world.n_states, world.n_actions, world.discount, world, seed, cut_off)
-
-
-def empty_record(episodes: int, world: World | None) -> Record:
-    """Room for what a run leaves behind; errors are measured in a prediction world."""
-    truth = inner = np.empty(0)
-    if world is not None and world.is_prediction:
-        truth, inner = world.truth, np.where(world.mdp.terminal, 0.0, 1.0)
-    errors = episodes if truth.size else 0
-    steps, made = np.zeros(episodes, dtype=np.int64), np.zeros(episodes, dtype=np.int64)
-    reward, rmsve, rmsve_inner = np.zeros(episodes), np.zeros(errors), np.zeros(errors)
-    return Record(steps, made, reward, rmsve, rmsve_inner, truth, inner, np.zeros(1, dtype=np.int64))
+    run, seconds = Job(world, agent, schedule, limit, budget, stop).one(seed)
+    return run.record, run.agent, seconds
 
 
 def check_world(world: World) -> None:

@@ -11,16 +11,18 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
 
 from backcast.agents import Agent
-from backcast.agents.kinds import KINDS, Parts, Setup
+from backcast.agents.kinds import KINDS, Setup
 from backcast.core.arrays import as_fraction, as_whole
+from backcast.core.copies import Copies
 from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON
 from backcast.core.nesting import rebuilt, with_all_inside
 from backcast.core.randomness import streams
-from backcast.drivers.loop import Record, begin, exploded, finish, judge, observe
+from backcast.drivers.blocks import empty_record
+from backcast.drivers.loop import Run, begin, exploded, finish, judge, observe
 from backcast.drivers.progress import Advance, watching
-from backcast.drivers.results import Runs, collect
-from backcast.drivers.run import check_agent, check_seeds, check_size, empty_record
+from backcast.drivers.results import Rows, Runs, collect, rows_of
+from backcast.drivers.run import check_agent, check_seeds, check_size
 from backcast.values.observations import Observations
 from backcast.values.policies import act
 from backcast.worlds.stepping import FOREVER
@@ -141,15 +143,14 @@ def train(
     limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
     with watching("training", episodes * len(chosen), progress) as advance:
         trained = [_train(env, agent, episodes, each, limit, discount, advance) for each in chosen]
-    return collect(trained[0].world, agent, chosen, [each.result for each in trained], trained[0].numbered)
+    return collect(trained[0].world, agent, chosen, [each.rows for each in trained])
 
 
 class _Trained(NamedTuple):
-    """A run: what `collect` takes of it, the name of its world, and whether states have numbers of their own."""
+    """A run: what `collect` takes of it, and the name of its world."""
 
-    result: tuple[Record, Parts, float]
+    rows: Rows
     world: str
-    numbered: bool
 
 
 def _seeds(seed: int | None, seeds: int | Iterable[int] | None) -> list[int]:
@@ -206,8 +207,8 @@ def _train(
         if not judge(walker.parts, record, episode, int(record.steps.sum()), largest, limit or FOREVER):
             break
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
-    result = record, walker.parts, time.thread_time() - started
-    return _Trained(result, name, numbered=setup.observations is None)
+    run, seconds = Run(walker.parts, record, *streams(seed)), np.array([time.thread_time() - started])
+    return _Trained(rows_of(Copies(run, 1, 0), seconds, numbered=setup.observations is None), name)
 
 
 def _world_of(env: Any, agent: Agent, discount: float) -> World | None:

@@ -95,7 +95,7 @@ def perform(unit: Unit, threads: int = 0) -> Outcome:
         refuse_unknown("kind", cell.agent.kind, KINDS, cell.plugins)
         refuse_unknown("world", cell.world.kind, WORLDS, cell.plugins)
         world = world_of(cell.world)
-        runs = run_in_threads(world, cell.agent, cell.episodes, unit.seeds, None, threads, cell.updates)
+        runs = run_in_threads(world, cell.agent, cell.episodes, unit.seeds, None, threads, cell.updates, models=False)
         return finished(unit, runs, time.perf_counter() - started)
     except Exception as error:
         return Failed(unit, f"{type(error).__name__}: {error}", traceback.format_exc())

@@ -42,7 +42,7 @@ class Values(Protocol):
         """Add an amount: to q(s, a) in a table; times φ(s, a) to the weights if values are linear."""
 
     def as_array(self) -> Vector:
-        """All values, (S, A); in Python only."""
+        """All values, (S, A); in Python only. If arrays of several are stacked, theirs, (n, S, A)."""
 
     def as_weights(self) -> Vector | None:
-        """The weights of the features that were given, (A, d); None of a table; in Python only."""
+        """The weights of the features that were given, (A, d); None of a table. Likewise."""

@@ -7,6 +7,7 @@ from scipy import sparse
 
 from backcast.core.arrays import Indices, Matrix, Vector
 from backcast.core.compiling import in_python, kernel, part
+from backcast.core.copies import picked
 from backcast.core.errors import InputError
 
 _HUGE = 1e100  # squares of larger features would overflow
@@ -110,15 +111,17 @@ class LinearValues(NamedTuple):
 
     @in_python
     def as_array(self) -> Vector:
-        """The values of all states, (S, A)."""
+        """The values of all states, (S, A); of values that are stacked, (n, S, A)."""
+        if self.w.ndim > 1:
+            return np.stack([picked(self, place).as_array() for place in range(len(self.w))])
         weights = self.w.reshape(self.n_actions, self.n_features)
         found: Vector = as_matrix(self.features, self.n_features) @ weights.T
         return found
 
     @in_python
     def as_weights(self) -> Vector:
-        """The weights of the features that were given, (A, d)."""
-        return self.w.reshape(self.n_actions, self.n_features)[:, : self.n_given]
+        """The weights of the features that were given, (A, d); of values that are stacked, (n, A, d)."""
+        return self.w.reshape(*self.w.shape[:-1], self.n_actions, self.n_features)[..., : self.n_given]
 
 
 @kernel

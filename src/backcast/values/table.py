@@ -97,8 +97,9 @@ class TableValues(NamedTuple):
 
     @in_python
     def as_array(self) -> Vector:
-        """All values, (S, A)."""
-        return (self.affine[0] * self.u + self.affine[1]).reshape(-1, self.n_actions)
+        """All values, (S, A); of tables that are stacked, (…, S, A)."""
+        values: Vector = self.affine[..., :1] * self.u + self.affine[..., 1:2]
+        return values.reshape(*values.shape[:-1], -1, self.n_actions)
 
     @in_python
     def as_weights(self) -> None:

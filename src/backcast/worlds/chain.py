@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import Matrix, Vector
+from backcast.core.arrays import Indices, Mask, Matrix, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import layout_generator
 from backcast.core.settings import Bounds
@@ -16,7 +16,11 @@ from backcast.mdp import FiniteMDP
 from backcast.worlds.kinds import Discount, Given, Seed, Sketch, register_world
 from backcast.worlds.world import World, refuse_large
 
+if TYPE_CHECKING:
+    from backcast.worlds.stepping import Table
+
 _DENSE_LIMIT = 2_000  # states, above which a world is sparse
+_MOST_LEVELS, _MOST_TRANSITIONS = 16, 1_000_000  # of chains that are drawn directly
 
 
 class LevelsSketch(Sketch):
@@ -56,11 +60,13 @@ def chain(
     if branches > min(sizes):
         raise InputError(f"branches: {branches} given, expected at most {min(sizes)}, the size of the smallest level")
     name = "chain-" + "-".join(map(str, sizes)) + (f"-branches-{branches}" if branches > 1 else "")
-    if seed is None:
-        draw = partial(chain, sizes, discount=discount, branches=branches)
-        return World(name, None, layout=sizes, redraw=PerSeed(draw))
-    make = partial(_draw, sizes, seed, discount, branches)
-    return World(name, None, layout=sizes, make=make)
+    draw = partial(_drawn_world, name, sizes, discount, branches)
+    return World(name, None, layout=sizes, redraw=PerSeed(draw), same_graph=True) if seed is None else draw(seed)
+
+
+def _drawn_world(name: str, sizes: tuple[int, ...], discount: float, branches: int, seed: int) -> World:
+    how = sizes, seed, discount, branches
+    return World(name, None, layout=sizes, make=partial(_draw, *how), direct=partial(_draw_directly, *how))
 
 
 class PerSeed:
@@ -96,24 +102,99 @@ def _checked(levels: Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def _draw(sizes: tuple[int, ...], seed: int, discount: float, branches: int) -> FiniteMDP:
+class _Drawn(NamedTuple):
+    """What is random about a chain: P(s' | s) from each level to the next, what the last step earns, and the start.
+
+    `flat` has all rows one after the other, and a 1 for each terminal state, which leads to itself.
+    """
+
+    flat: Vector
+    rows: list[Vector]
+    earned: Vector
+    start: Vector
+
+
+def _draw_numbers(sizes: tuple[int, ...], seed: int, branches: int) -> _Drawn:
     rng = layout_generator(seed)
-    bounds = np.cumsum((0, *sizes))
-    n_states = int(bounds[-1])
-    weights = [rng.random((sizes[k], sizes[k + 1])) for k in range(len(sizes) - 1)]
+    ends = np.cumsum([0, *(before * after for before, after in pairwise(sizes))]).tolist()
+    flat = np.ones(ends[-1] + sizes[-1])
+    rows = [flat[ends[k] : ends[k + 1]].reshape(sizes[k], sizes[k + 1]) for k in range(len(sizes) - 1)]
+    for block in rows:
+        rng.random(out=block)
     earned = rng.normal(10.0, 10.0, size=(sizes[-2], sizes[-1]))
     if branches > 1:
         branch = [np.arange(size) * branches // size for size in sizes]
-        weights = [block * (branch[k][:, None] == branch[k + 1]) for k, block in enumerate(weights)]
-        earned = (earned - 20.0 * (branch[-2] % 2)[:, None]) * (weights[-1] > 0)
-    rows = [block / block.sum(axis=1, keepdims=True) for block in weights]
-    transition = _above_the_diagonal(rows, sizes)
-    reward = _above_the_diagonal([*(np.zeros_like(block) for block in rows[:-1]), earned], sizes)
-    start = np.zeros(n_states)
+        for k, block in enumerate(rows):
+            block *= branch[k][:, None] == branch[k + 1]
+        earned = (earned - 20.0 * (branch[-2] % 2)[:, None]) * (rows[-1] > 0)
+    for block in rows:
+        block /= block.sum(axis=1, keepdims=True)
+    start = np.zeros(sum(sizes))
     start[: sizes[0]] = rng.random(sizes[0])
     start /= start.sum()
-    terminal = np.arange(n_states) >= bounds[-2]
-    return reward_process(transition, reward, discount, start, terminal)
+    return _Drawn(flat, rows, earned, start)
+
+
+def _draw(sizes: tuple[int, ...], seed: int, discount: float, branches: int) -> FiniteMDP:
+    _, rows, earned, start = _draw_numbers(sizes, seed, branches)
+    transition = _above_the_diagonal(rows, sizes)
+    reward = _above_the_diagonal([*(np.zeros_like(block) for block in rows[:-1]), earned], sizes)
+    return reward_process(transition, reward, discount, start, np.arange(sum(sizes)) >= sum(sizes[:-1]))
+
+
+def _draw_directly(sizes: tuple[int, ...], seed: int, discount: float, branches: int) -> "tuple[Table, Vector] | None":
+    """The chain as a run needs it, (Table, v_π): by few operations, most of whose time NumPy needs no interpreter.
+
+    The bits are those that the FiniteMDP gives. None of a large chain, or where something has the probability 0.
+    """
+    from backcast.worlds.stepping import Table
+
+    transitions = sum(before * after for before, after in pairwise(sizes))
+    if branches > 1 or len(sizes) > _MOST_LEVELS or transitions > _MOST_TRANSITIONS:
+        return None
+    flat, rows, earned, start = _draw_numbers(sizes, seed, branches)
+    first = start[: sizes[0]]
+    if flat.min() == 0 or first.min() == 0:
+        return None
+    truth = _values(rows, earned, discount)
+    for block in rows:
+        np.cumsum(block, axis=1, out=block)
+    reward = np.zeros(flat.size)
+    reward[transitions - earned.size : transitions] = earned.ravel()
+    offset, next_state, terminal = _graph(sizes)
+    return Table(np.arange(sizes[0]), np.cumsum(first), offset, flat, next_state, reward, terminal, 1), truth
+
+
+def _values(rows: list[Vector], earned: Vector, discount: float) -> Vector:
+    """v_π, level by level from the last; sums are in the order of `backcast.exact.value`."""
+    ends = earned.shape[1]
+    of_level = np.add.reduceat((rows[-1] * earned).ravel(), np.arange(0, earned.size, ends))
+    found = [np.zeros(ends), of_level]
+    for block in rows[-2::-1]:
+        terms = discount * block
+        terms *= of_level
+        of_level = np.cumsum(terms, axis=1, out=terms)[:, -1]
+        found.append(of_level)
+    return np.concatenate(found[::-1])
+
+
+class _Graph(NamedTuple):
+    """What all chains of the same levels share, as in `Table`; nobody writes to it."""
+
+    offset: Indices
+    next_state: Indices
+    terminal: Mask
+
+
+@lru_cache(maxsize=8)
+def _graph(sizes: tuple[int, ...]) -> _Graph:
+    bounds = np.cumsum((0, *sizes))
+    levels = [np.arange(first, last) for first, last in pairwise(bounds)]
+    following = [np.tile(after, size) for after, size in zip(levels[1:], sizes[:-1], strict=True)]
+    counts = np.repeat((*sizes[1:], 1), sizes)
+    offset = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    next_state = np.concatenate([*following, levels[-1]]).astype(np.int64)
+    return _Graph(offset, next_state, np.arange(bounds[-1]) >= bounds[-2])
 
 
 def _above_the_diagonal(blocks: list[Vector], sizes: tuple[int, ...]) -> sparse.csr_array:

@@ -72,6 +72,10 @@ class World:
         layout: the levels of a chain, or the characters of a maze.
         later: what it becomes in the course of a run, with the same states, actions, discount and terminal states; None
             for a world that does not change.
+        same_graph: of a world that every seed draws anew, whether only probabilities and rewards differ, not what can
+            follow what, where episodes begin and end and where states lie.
+        direct: makes `steps_table` and `truth`, to the same bits but sooner than from the MDP; None: of this world it
+            cannot.
     """
 
     name: str
@@ -83,6 +87,8 @@ class World:
     redraw: Callable[[int], "World"] | None = None
     later: Change | None = None
     make: Callable[[], FiniteMDP] | None = None
+    same_graph: bool = False
+    direct: "Callable[[], tuple[Table, Vector] | None] | None" = None
 
     def __repr__(self) -> str:
         shown = [repr(self.name), "drawn by each seed" if self.redraw is not None else repr(self.mdp)]
@@ -151,11 +157,17 @@ class World:
     @cached_property
     def truth(self) -> Vector:
         """v_π of a prediction world, (S,)."""
-        return value(self.mdp, self.policy)
+        return value(self.mdp, self.policy) if self._directly is None else self._directly[1]
+
+    @cached_property
+    def _directly(self) -> "tuple[Table, Vector] | None":
+        return None if self.direct is None else self.direct()
 
     @cached_property
     def steps_table(self) -> "Table":
         """The world as a compiled loop walks it, a `Table`; of a world that changes, at the beginning."""
+        if self._directly is not None:
+            return self._directly[0]
         from backcast.core.randomness import cumulative_in_rows
         from backcast.worlds.stepping import Table
 
