@@ -211,10 +211,7 @@ def run_episodes(
         record.steps[episode] = place.steps
         record.reward[episode] = place.gained
         record.made[episode] = agent.updates[LEARNING] + agent.updates[PLANNING]
-        if not judge(agent, record, episode, taken, largest, max_steps):
-            return episode + 1
-        if record.made[episode] >= budget:
-            repeat(record, episode)
+        if not judge(agent, record, episode, taken, largest, max_steps, budget):
             return episode + 1
     return schedule.shape[0]
 
@@ -237,37 +234,30 @@ def bound(largest: float, discount: float) -> float:
 
 
 @kernel
-def judge(agent: Parts, record: Record, episode: int, taken: int, largest: float, max_steps: int) -> bool:
+def judge(agent: Parts, record: Record, episode: int, taken: int, largest: float, max_steps: int, budget: int) -> bool:
     """Measure the error after an episode, when so many steps have been taken; whether the run may go on.
 
-    If values have exploded, the error is infinite, and what happened is written into all episodes that follow, which
-    take as many steps as they may: the agent would no longer arrive.
+    If it may not, what happened is written into all episodes that follow. Where values have exploded errors are
+    infinite, and later episodes take as many steps as they may: the agent would no longer arrive.
     """
-    if record.truth.size > 0:
+    measured = record.truth.size > 0
+    if measured:
         measure(agent.values, record, episode, _SMALLER if largest > _HUGE else 1.0)
         if record.diverged[0] == 0 and not record.rmsve[episode] <= bound(largest, 0.0):
             record.diverged[0] = taken
-    if record.diverged[0] == 0:
+    lost = record.diverged[0] > 0
+    if not lost and record.made[episode] < budget:
         return True
-    if record.truth.size > 0:
-        record.rmsve[episode] = np.inf
-        record.rmsve_inner[episode] = np.inf
-    repeat(record, episode)
+    if measured and lost:
+        record.rmsve[episode] = record.rmsve_inner[episode] = np.inf
     for later in range(episode + 1, record.steps.size):
-        record.steps[later] = max_steps if max_steps < FOREVER else record.steps[later]
+        record.steps[later] = max_steps if lost and max_steps < FOREVER else record.steps[episode]
+        record.made[later] = record.made[episode]
+        record.reward[later] = record.reward[episode]
+        if measured:
+            record.rmsve[later] = record.rmsve[episode]
+            record.rmsve_inner[later] = record.rmsve_inner[episode]
     return False
-
-
-@kernel
-def repeat(record: Record, last: int) -> None:
-    """Write what happened in an episode into all that follow."""
-    for episode in range(last + 1, record.steps.size):
-        record.steps[episode] = record.steps[last]
-        record.made[episode] = record.made[last]
-        record.reward[episode] = record.reward[last]
-        if record.truth.size > 0:
-            record.rmsve[episode] = record.rmsve[last]
-            record.rmsve_inner[episode] = record.rmsve_inner[last]
 
 
 @kernel
