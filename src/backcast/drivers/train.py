@@ -204,7 +204,8 @@ def _train(
             walker.end_episode(s, terminated)
         record.made[episode] = walker.parts.updates.sum()
         advance()
-        if not judge(walker.parts, record, episode, int(record.steps.sum()), largest, limit or FOREVER):
+        taken = int(record.steps.sum())
+        if not judge(walker.parts, record, episode, taken, largest, limit or FOREVER, FOREVER):
             break
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
     run, seconds = Run(walker.parts, record, *streams(seed)), np.array([time.thread_time() - started])
