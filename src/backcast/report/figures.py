@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from backcast.core.arrays import Vector
@@ -140,13 +142,20 @@ def plots_of(study: Study) -> list[str]:
 
 
 def save(figure: Figure, directory: Path, stem: str) -> list[Path]:
-    """Write stem.svg and stem.png; the same figure gives the same bytes."""
-    targets = [directory / f"{stem}.svg", directory / f"{stem}.png"]
-    with matplotlib.rc_context({"svg.hashsalt": stem}):
-        for target, metadata in zip(targets, ({"Date": None}, {}), strict=True):
-            with atomic_path(target) as part:
-                figure.savefig(part, format=target.suffix[1:], dpi=160, metadata=metadata)
-    return targets
+    """Write stem.svg and stem.png; the same figure gives the same bytes.
+
+    Panels are placed once, and each file is drawn once: `savefig` would draw everything twice, the first time to place
+    the panels.
+    """
+    style.lay_out(figure)
+    figure.set_layout_engine("none")
+    svg, png = directory / f"{stem}.svg", directory / f"{stem}.png"
+    with matplotlib.rc_context({"svg.hashsalt": stem}), atomic_path(svg) as part:
+        FigureCanvasSVG(figure).print_svg(part, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    figure.set_dpi(160)  # an SVG leaves its own behind
+    with atomic_path(png) as part:
+        FigureCanvasAgg(figure).print_png(part)  # type: ignore[no-untyped-call]
+    return [svg, png]
 
 
 def _modes(agents: Sequence[str]) -> dict[str, list[str]]:

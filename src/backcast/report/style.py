@@ -205,10 +205,15 @@ def finish(figure: Figure, note: str) -> Figure:
     if any(len(_named(axes)) > ENDS for axes in figure.axes):
         key(figure, "outside lower left", columns=2)
         return figure
-    figure.draw_without_rendering()  # now it is known how large the panels are
+    lay_out(figure)  # now it is known how large the panels are
     for axes in filter(_named, figure.axes):
         name_ends(axes)
     return figure
+
+
+def lay_out(figure: Figure) -> None:
+    """Place the panels of a figure, as large as what is written beside them leaves room for."""
+    figure.get_layout_engine().execute(figure)  # type: ignore[union-attr]
 
 
 def write_below(figure: Figure, note: str) -> None:

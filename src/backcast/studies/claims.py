@@ -17,6 +17,7 @@ supported or contradicted.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -201,11 +202,12 @@ class Claim:
         return Verdict(self.number, self.sentence, tuple(map(part, self.comparisons)), results.seeds)
 
 
-def judge(results: Results) -> list[Verdict]:
+@lru_cache(maxsize=8)  # the page and the command line ask for the same
+def judge(results: Results) -> tuple[Verdict, ...]:
     """The verdicts on all claims that a study bears on; none while there are agents without results."""
     if results.missing:
-        return []
-    return [claim.judge(results) for claim in CLAIMS if claim.study == results.name]
+        return ()
+    return tuple(claim.judge(results) for claim in CLAIMS if claim.study == results.name)
 
 
 def _with_alternatives(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
