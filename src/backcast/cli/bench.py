@@ -170,24 +170,34 @@ def growth(sides: tuple[int, ...], repeats: int) -> Iterator[Row]:
 
 
 def cores(repeats: int) -> Iterator[Row]:
-    """Many seeds with one worker and on all cores; last, long runs: what the cores can give."""
-    for world, chosen, episodes, seeds in (
-        (maze(), agent("backward", frame="previous"), 100, 2000),
-        (chain((500, 50, 5)), agent("backward"), 1500, 300),
-        (maze(), agent("backward", frame="previous"), 20_000, 4),
+    """Many seeds with one worker and on all cores, and what share of a run needs the interpreter's lock.
+
+    That share is what a run of one episode in a world of few states takes, in processor time: the same calls of Python,
+    and next to nothing to compute. Last, long runs, which need the lock not at all: what the cores can give.
+    """
+    short, drawn = agent("backward", frame="previous"), agent("backward")
+    tiny_maze, tiny_chain = maze("S.G"), chain((3, 2, 2), seed=None)
+    for label, world, tiny, chosen, episodes, seeds in (
+        ("short runs", maze(), tiny_maze, short, 100, 2000),
+        ("a chain for each seed", chain((500, 50, 5), seed=None), tiny_chain, drawn, 1500, 300),
+        ("one chain", chain((500, 50, 5)), chain((3, 2, 2)), drawn, 1500, 300),
+        ("long runs", maze(), tiny_maze, short, 20_000, 4),
     ):
-        speeds = _take_turns(
+        all_cores, one_worker, *per_second = _take_turns(
             repeats,
             partial(_throughput, world, chosen, episodes, seeds, None),
             partial(_throughput, world, chosen, episodes, seeds, 1),
+            partial(_runs_per_processor_second, world, chosen, episodes, seeds),
+            partial(_runs_per_processor_second, tiny, chosen, 1, 2000),
         )
-        yield _row(
+        row = _row(
             "cores",
             world=world.name,
-            agent=f"{chosen.name}, all cores",
-            steps_per_second=speeds[0],
-            one_worker=speeds[1],
+            agent=f"{chosen.name}, {label}",
+            steps_per_second=all_cores,
+            one_worker=one_worker,
         )
+        yield {**row, "percent_under_the_lock": 100 * per_second[0] / per_second[1]}
 
 
 def lab(repeats: int) -> Iterator[Row]:
@@ -272,6 +282,12 @@ def _throughput(world: World, chosen: Agent, episodes: int, seeds: int, workers:
     start = time.perf_counter()
     runs = run(world, chosen, episodes, seeds, workers=workers)
     return float(runs.steps.sum() / (time.perf_counter() - start))
+
+
+def _runs_per_processor_second(world: World, chosen: Agent, episodes: int, seeds: int) -> float:
+    start = time.process_time()
+    run(world, chosen, episodes, seeds, workers=1)
+    return seeds / (time.process_time() - start)
 
 
 def _long_run(world: World, chosen: Agent) -> float:

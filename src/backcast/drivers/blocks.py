@@ -180,7 +180,8 @@ def empty_record(episodes: int, world: World | None) -> Record:
     """Room for what a run leaves behind; errors are measured in a prediction world."""
     truth = inner = np.empty(0)
     if world is not None and world.is_prediction:
-        truth, inner = world.truth, np.where(world.mdp.terminal, 0.0, 1.0)
+        truth = np.ascontiguousarray(world.truth)  # a view would be of another type, to be compiled for
+        inner = np.where(world.mdp.terminal, 0.0, 1.0)
     errors = episodes if truth.size else 0
     steps, made = np.zeros(episodes, dtype=np.int64), np.zeros(episodes, dtype=np.int64)
     reward, rmsve, rmsve_inner = np.zeros(episodes), np.zeros(errors), np.zeros(errors)
