@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PAGE := tests/page
 
-.PHONY: reproduce lab test lint types check quick slow page minimal pythons lock torture mutants figures findings clean
+.PHONY: reproduce lab test lint types check quick slow page minimal pythons lock torture mutants figures findings textbook clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -75,6 +75,10 @@ figures: .venv/developing
 findings: .venv/developing
 	$(BIN)/backcast reproduce estimation horizons neighbours experience off-policy linear planner-aware abstract --seeds 100 --out findings
 	$(BIN)/python docs/figures/findings.py findings
+
+textbook: .venv/developing
+	$(BIN)/backcast reproduce textbook --out textbook
+	$(BIN)/python docs/figures/textbook.py textbook
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

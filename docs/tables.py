@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from backcast.agents.kinds import KINDS
+from backcast.agents.estimators import ESTIMATORS
+from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.settings import Setting
 from backcast.drivers.metrics import METRICS
@@ -20,7 +21,24 @@ def settings() -> Iterable[str]:
     for setting in COMMON.values():
         yield f"{_about(setting)} | all kinds, where it applies |"
     for name, setting in SETTINGS.items():
-        yield f"{_about(setting)} | {', '.join(f'`{kind.name}`' for kind in own if name in kind.settings)} |"
+        takes = (f"`{kind.name}`{_other_default(kind, setting)}" for kind in own if name in kind.settings)
+        yield f"{_about(setting)} | {', '.join(takes)} |"
+
+
+def _other_default(kind: Kind, setting: Setting) -> str:
+    """The default of a kind, where it is not that of the table."""
+    words = kind.table[setting.name].default_in_words
+    return f" ({words})" if words != setting.default_in_words else ""
+
+
+def estimators() -> Iterable[str]:
+    """Backcast's own estimators."""
+    yield from ("| `model` | what it is | of | looks |", "|---|---|---|---|")
+    for each in ESTIMATORS.values():
+        if each.is_builtin:
+            looks = ("forward", each.not_forward), ("backward", each.not_backward)
+            words = " and ".join(way for way, why_not in looks if not why_not)
+            yield f"| `{each.name}` | {each.summary} | {'features' if each.linear else 'states'} | {words} |"
 
 
 def worlds() -> Iterable[str]:
@@ -47,14 +65,14 @@ def metrics() -> Iterable[str]:
 
 
 def _about(setting: Setting, default: str = "") -> str:
-    if not default and setting.default is not None:
-        default = f" ({list(setting.default) if isinstance(setting.default, tuple) else setting.default})"
+    if not default and setting.default_in_words:
+        default = f" ({setting.default_in_words})"
     return f"| `{setting.name}` | {setting.meaning} | {setting.allowed}{default}"
 
 
 def page_with_tables(text: str) -> str:
     """The page with its tables as they should be: between `<!-- name: … -->` and `<!-- end of name -->`."""
-    for table in (settings, worlds, metrics):
+    for table in (settings, estimators, worlds, metrics):
         name = table.__name__
         begin, end = f"<!-- {name}: written by docs/tables.py -->", f"<!-- end of {name} -->"
         content = "\n".join([begin, *table(), end])

@@ -37,6 +37,13 @@ def a_lab():
         yield address
 
 
+@pytest.fixture(scope="module", name="interpreted_lab")
+def a_lab_that_compiles_nothing():
+    """The same, for scenes of many kinds of agents and few steps: compiling takes seconds for each."""
+    with lab_process(NUMBA_DISABLE_JIT="1") as (_, address):
+        yield address
+
+
 @pytest.fixture(scope="module", name="browser")
 def a_browser():
     """Chromium; where there is none, tests are skipped, unless BACKCAST_BROWSER_TESTS says that they are required."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from backcast.report import numbers
 from backcast.studies import check_study
+from backcast.worlds.kinds import WORLDS, Picture
 
 MAZE, CHAIN = {"kind": "maze", "text": "S.G"}, {"kind": "chain", "levels": [3, 2]}
 ALPHAS = {"alpha": [1.0, 0.5, 0.1]}
@@ -38,6 +39,9 @@ class Scores:
     def complete(self):
         return not self.missing and self.seeds >= self.study.seeds
 
+    def picture(self, world):
+        return next(each.picture for each in self.study.worlds if each.name == world)
+
     def metrics(self, world, agent):
         return ["rmsve", "rmsve_inner"] if world.startswith("chain") else ["steps", "reward"]
 
@@ -50,6 +54,16 @@ class Scores:
         return np.stack([np.full_like(scored, 100.0), np.full_like(scored, 100.0), scored], axis=1)
 
 
+def picture_by_name(name):
+    """What figures show of one of the paper's worlds, by its name; results that are made up have no others."""
+    kind, *rest = name.split("-")
+    if kind == "chain":
+        return WORLDS["chain"].picture({"levels": tuple(map(int, rest))})
+    keys = {"slip": "slip", "reward": "reward_probability"}
+    given = {keys[key]: float(value) for key, value in zip(rest[::2], rest[1::2], strict=True)}
+    return WORLDS["maze"].picture(given) if kind == "maze" else Picture(name)
+
+
 class FallingCurves:
     """Results whose curves fall, each agent's by another rate, with a little noise."""
 
@@ -58,6 +72,9 @@ class FallingCurves:
 
     def agents(self, world):
         return self._agents
+
+    def picture(self, world):
+        return picture_by_name(world)
 
     def curves(self, world, agent, metric):
         rng = np.random.default_rng([self.worlds.index(world), self._agents.index(agent), len(metric)])
@@ -87,6 +104,9 @@ class WholeStudy(FallingCurves):
 
     def agents(self, world):
         return self._by_world[world]
+
+    def picture(self, world):
+        return next(each.picture for each in self.study.worlds if each.name == world)
 
     def metrics(self, world, agent):
         return ["rmsve", "rmsve_inner"] if world.startswith("chain") else ["steps", "reward"]

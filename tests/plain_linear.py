@@ -55,6 +55,7 @@ class PlainLinear:
         self.Z = self.features_of(agent.get("model_features") or agent.get("features"))
         self.d, self.D = self.X.shape[1], self.Z.shape[1]
         self.w, self.updates = np.zeros(self.A * self.d), [0, 0]
+        self.learned, self.planned = np.zeros_like(self.w), np.zeros_like(self.w)  # updates of each feature
 
     def features_of(self, recipe):
         """Terminal states without features, or with some that others have too, share a feature of their own."""
@@ -68,6 +69,17 @@ class PlainLinear:
         if self.agent.get("learn_by") == "rls":
             return LeastSquares(shape, self.D, self.agent.get("ridge", 1e-6))
         return LeastMeanSquares(shape, self.D, largest_norm(self.Z))
+
+    def move(self, n, phi, change):
+        """w ← w + change φ, in averages over Σ_j φ_j² n_j: the updates of each feature so far, this one included."""
+        if not self.agent.averages:
+            self.w += change * phi
+            return
+        n += phi != 0
+        self.w += self.divided(n, phi, change) * phi
+
+    def divided(self, n, phi, change):
+        return change / (phi**2 @ n) if phi.any() else 0.0
 
     def phi(self, s, a):
         return np.kron(np.eye(self.A)[a], self.X[s])
@@ -104,7 +116,7 @@ class PlainLinear:
         self.learn_model(s, a, r, s2, ends, rates[ALPHA_MODEL])
         if self.agent.learn:
             target = r + (0 if ends else self.world.discount * self.q(s2).max())
-            self.w += rates[ALPHA] * (target - self.q(s)[a]) * self.phi(s, a)
+            self.move(self.learned, self.phi(s, a), rates[ALPHA] * (target - self.q(s)[a]))
             self.updates[0] += 1
         self.plan(s, s2, ends, first, rates[ALPHA_PLAN])
 
@@ -171,6 +183,32 @@ class PlainBackward(PlainBackwardPlanner):
     def improve(self, s, discount, alpha):
         ahead = discount * self.q(s).max()
         self.w = self.w + alpha * (self.reward(s) + ahead * self.expectation(s) - self.second_moment(s) @ self.w)
+        self.updates[1] += 1
+
+
+class PlainAverages(PlainBackwardPlanner):
+    """The same by the weight of each pair that may have led here, by which its update counts."""
+
+    def __init__(self, agent, world, seed=0):
+        super().__init__(agent, world, seed)
+        self.measure = self.regression(world.n_states * self.A)
+
+    def learn_model(self, s, a, r, s2, ends, alpha):
+        self.measure.learn(self.Z[s2], np.eye(self.world.n_states * self.A)[s * self.A + a], alpha)
+        self.learn_reward(s, r, s2, alpha)
+
+    def improve(self, s, discount, alpha):
+        ahead, weights, earned = discount * self.q(s).max(), self.measure(self.Z[s]), self.Theta @ self.Z[s]
+        pairs = [(before, a) for before in range(self.world.n_states) for a in range(self.A)]
+        changes = [
+            weight * (self.outcome[before] @ earned + ahead - self.q(before)[a])
+            for (before, a), weight in zip(pairs, weights, strict=True)
+        ]
+        for pair, weight in zip(pairs, weights, strict=True):  # all are counted before any is made
+            self.planned += abs(weight) * (self.phi(*pair) != 0)
+        for pair, weight, change in zip(pairs, weights, changes, strict=True):
+            if weight:
+                self.w += self.divided(self.planned, self.phi(*pair), alpha * change) * self.phi(*pair)
         self.updates[1] += 1
 
 
@@ -249,7 +287,7 @@ class PlainForward(PlainLinear):
         for a in range(self.A):
             best = (self.w.reshape(self.A, self.d) @ self.F[a](self.Z[s])).max()
             target = self.rho[a](self.Z[s]) + self.world.discount * best
-            self.w += alpha * (target - self.q(s)[a]) * self.phi(s, a)
+            self.move(self.planned, self.phi(s, a), alpha * (target - self.q(s)[a]))
             self.updates[1] += 1
 
 
@@ -258,4 +296,6 @@ def twin_of(agent, world, seed=0):
         return PlainLinear(agent, world, seed)
     if agent.kind == "forward":
         return PlainForward(agent, world, seed)
+    if agent.averages:
+        return PlainAverages(agent, world, seed)
     return {"naive": PlainNaive, "gaussian": PlainGaussian}.get(agent.get("model"), PlainBackward)(agent, world, seed)

@@ -9,7 +9,7 @@ import numpy as np
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN, EPSILON
 from backcast.core.randomness import uniform
 from backcast.models.options import option_chances, per_state
-from backcast.twins.dense import softmax
+from backcast.twins.dense import Counter, softmax
 
 
 class PlainBackward:
@@ -29,6 +29,8 @@ class PlainBackward:
         self.past, self.ended, self.told = [], None, [False, False]
         self.model_stream, self.plan_stream = setup.stream(1), setup.stream()
         self.made = [0, 0]
+        self.learned, self.planned = Counter(agent.averages, self.S, self.A), Counter(agent.averages, pairs)
+        self.observed = Counter(agent.averages, self.S, pairs)
 
     def begin(self, rates, s):
         """The end of the last episode leads to the first state of this one."""
@@ -109,7 +111,7 @@ class PlainBackward:
         self.logits[s] -= step * softmax(self.logits[s])
         self.logits[s, pair] += step
         self.count[s, pair] += mass
-        rate = mass / self.count[s, pair] if self.counts else step
+        rate = mass / self.count[s, pair] if self.counts else min(1.0, alpha * self.observed.share((s, pair), mass))
         self.reward[s, pair] += rate * (reward - self.reward[s, pair])
         self.carried[s, pair] += rate * (discount - self.carried[s, pair])
 
@@ -132,9 +134,12 @@ class PlainBackward:
         self.ended = s2 if ends else None
         self.arrive(s2, rates[ALPHA_MODEL])
         if self.agent.learn:
-            self.q[s, a] += rates[ALPHA] * (r + gamma * self.q[s2].max() - self.q[s, a])
-            self.made[0] += 1
+            self.learn_value(rates[ALPHA], s, a, r + gamma * self.q[s2].max())
         self.plan(s, s2, ends, rates[ALPHA_PLAN])
+
+    def learn_value(self, alpha, s, a, target):
+        self.q[s, a] += alpha * self.learned.share((s, a)) * (target - self.q[s, a])
+        self.made[0] += 1
 
     def plan(self, s, s2, ends, alpha):
         """From the states whose rows were told how the agent arrived there."""
@@ -179,7 +184,7 @@ class PlainBackward:
                     continue
                 unseen = not self.seen[later, pair]
                 target = self.targets(later, over)[pair]
-                self.q.ravel()[pair] += alpha * (target - self.q.ravel()[pair])
+                self.q.ravel()[pair] += alpha * self.planned.share(pair) * (target - self.q.ravel()[pair])
                 self.made[1] += 1
                 if unseen:
                     break
@@ -196,12 +201,12 @@ class PlainBackward:
 
     def branch(self, s, ends, alpha, depth):
         top, flat = self.agent.get("top", 0), self.q.ravel()
-        step = alpha * self.weight(s) * self.probability(s)
+        weight = self.weight(s) * self.probability(s)
         targets = self.targets(s, ends)
         chosen = self.rank(s)[:top] if top else self.in_rows(s)
         touched = chosen if top or self.counts else range(self.S * self.A)
         for pair in touched:
-            flat[pair] += step[pair] * (targets[pair] - flat[pair])
+            flat[pair] += alpha * self.planned.share(pair, weight[pair]) * (targets[pair] - flat[pair])
             self.made[1] += 1
         if depth > 1:
             for pair in chosen:
@@ -236,7 +241,7 @@ class PlainLambda(PlainBackward):
 
     def bootstrap(self, s, a, r, gamma, s2, alpha):
         self.visits[s2] += 1
-        alpha = max(alpha, 1 / self.visits[s2])
+        alpha = alpha / self.visits[s2] if self.agent.averages else max(alpha, 1 / self.visits[s2])
         lam = self.lam[s] if self.P[s].any() or len(self.order[s]) else 0.0
         one = np.zeros(self.S * self.A)
         led = [s * self.A + a] if a is not None else range(s * self.A, (s + 1) * self.A)
@@ -264,8 +269,7 @@ class PlainLambda(PlainBackward):
         gamma = 0.0 if ends else self.discount
         self.bootstrap(s, a, r, gamma, s2, rates[ALPHA_MODEL])
         if self.agent.learn:
-            self.q[s, a] += rates[ALPHA] * (r + gamma * self.q[s2].max() - self.q[s, a])
-            self.made[0] += 1
+            self.learn_value(rates[ALPHA], s, a, r + gamma * self.q[s2].max())
         self.plan(s, s2, ends, rates[ALPHA_PLAN])
 
     def probability(self, s):

@@ -1,10 +1,12 @@
 """Dyna and replay as in the books: lists, dicts and dense arrays, with random numbers of the kernels' own stream."""
 
+import math
 from collections import defaultdict
 
 import numpy as np
 
 from backcast.core.randomness import uniform
+from backcast.twins.dense import Counter
 
 
 class PlainPlanning:
@@ -15,11 +17,12 @@ class PlainPlanning:
         self.learns, self.discount, self.stream = agent.learn, setup.discount, setup.stream()
         self.samples = agent.get("sample", samples)
         self.updates = [0, 0]
+        self.learned, self.planned = (Counter(agent.averages, *self.q.shape) for _ in range(2))
 
     def observe(self, rates, s, a, r, s2, ends):
         self.remember(s, a, r, s2, ends)
         if self.learns:
-            self.q[s, a] += rates[0] * self.error(s, a, r, s2, ends)
+            self.q[s, a] += rates[0] * self.learned.share((s, a)) * self.error(s, a, r, s2, ends)
             self.updates[0] += 1
         for _ in range(self.samples):
             self.planning_step(rates[2])
@@ -57,7 +60,7 @@ class PlainDyna(PlainPlanning):
     def planning_step(self, alpha):
         s, a = self.pairs[self.choose(len(self.pairs))]
         r, s2 = self.imagine(s, a)
-        self.q[s, a] += alpha * self.error(s, a, r, s2, s2 in self.ended)
+        self.q[s, a] += alpha * self.planned.share((s, a)) * self.error(s, a, r, s2, s2 in self.ended)
 
     def imagine(self, s, a):
         """Mean reward and next state, drawn by their frequency."""
@@ -107,7 +110,7 @@ class PlainReplay(PlainPlanning):
 
     def planning_step(self, alpha):
         s, a, *rest = self.memory[self.choose(len(self.memory))]
-        self.q[s, a] += alpha * self.error(s, a, *rest)
+        self.q[s, a] += alpha * self.planned.share((s, a)) * self.error(s, a, *rest)
 
 
 class PlainPrioritizedReplay(PlainReplay):
@@ -129,7 +132,7 @@ class PlainPrioritizedReplay(PlainReplay):
         weights = (n * chances) ** -0.5
         s, a, *rest = self.memory[j]
         error = self.error(s, a, *rest)
-        self.q[s, a] += alpha * weights[j] / weights.max() * error
+        self.q[s, a] += alpha * self.planned.share((s, a), weights[j] / weights.max()) * error
         self.priority[j] = abs(error) + 1e-6
         self.most = max(self.most, self.priority[j])
 
@@ -142,25 +145,25 @@ def textbook_dyna_plus(world, seed, steps, bonus=1e-3, samples=10, alpha=1.0, ep
     the drawing of the maze.
     """
     rng, gained = np.random.default_rng(seed), 0.0
-    q, model, tried = np.zeros((world.n_states, 4)), {}, {}
+    q, model, tried = [[0.0] * 4 for _ in range(world.n_states)], {}, {}
     (start,) = np.flatnonzero(world.layout.ravel() == "S")
     s = start
     for now in range(1, steps + 1):
         cells = world.layout if now <= world.later.step else world.later.world.layout
-        a = rng.integers(4) if rng.random() < epsilon else rng.choice(np.flatnonzero(q[s] == q[s].max()))
+        best = [a for a in range(4) if q[s][a] == max(q[s])]
+        a = rng.integers(4) if rng.random() < epsilon else best[rng.integers(len(best))]
         s2 = _next_cell(cells, s, a)
         r = float(cells.flat[s2] == "G")
         gained += r
-        q[s, a] += alpha * (r + (1 - r) * world.discount * q[s2].max() - q[s, a])
+        q[s][a] += alpha * (r + (1 - r) * world.discount * max(q[s2]) - q[s][a])
         for b in range(4) if tries_all else ():
             model.setdefault((s, b), (0.0, s))
         model[s, a], tried[s, a] = (r, s2), now
         pairs = list(model)
-        for drawn in rng.integers(len(pairs), size=samples):
-            pair = pairs[drawn]
-            earns, leads_to = model[pair]
-            target = earns + bonus * np.sqrt(now - tried.get(pair, 0))
-            q[pair] += alpha * (target + (1 - earns) * world.discount * q[leads_to].max() - q[pair])
+        for x, b in (pairs[drawn] for drawn in rng.integers(len(pairs), size=samples).tolist()):
+            earns, leads_to = model[x, b]
+            target = earns + bonus * math.sqrt(now - tried.get((x, b), 0))
+            q[x][b] += alpha * (target + (1 - earns) * world.discount * max(q[leads_to]) - q[x][b])
         s = start if r else s2
     return gained
 

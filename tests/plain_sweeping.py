@@ -7,6 +7,8 @@ first depends on how sums were formed. So the expectations are formed here in th
 
 import numpy as np
 
+from backcast.twins.dense import Counter
+
 NEGLIGIBLE, NEAR = 1e-9, 1e-6
 
 
@@ -24,6 +26,7 @@ class Plain:
         self.ways = {}  # s' → {(s, a): [count, mean discount]}
         self.waiting = {}
         self.updates = [0, 0]
+        self.learned, self.planned = (Counter(agent.averages, *self.q.shape) for _ in range(2))
 
     def observe(self, rates, s, a, r, s2, ends, first):
         seen, before = self.transitions.setdefault((s, a), []), self.ways.setdefault(s2, {})
@@ -40,7 +43,7 @@ class Plain:
         self.expected[s, a] += 1 / self.times[s, a] * (target - self.expected[s, a])
         if self.learns:
             target = r if ends else r + discount * self.q[s2].max()
-            self.q[s, a] += rates[0] * (target - self.q[s, a])
+            self.q[s, a] += rates[0] * self.learned.share((s, a)) * (target - self.q[s, a])
             self.updates[0] += 1
         self.plan(s, a, rates[2])
 
@@ -110,7 +113,7 @@ class PlainPengWilliams(Plain):
         for _ in range(self.backups):
             if (pair := self.next()) is None:
                 return
-            self.q[pair] += alpha * (self.expected[pair] - self.q[pair])
+            self.q[pair] += alpha * self.planned.share(pair) * (self.expected[pair] - self.q[pair])
             self.updates[1] += 1
             self.tell_all(pair[0])
 

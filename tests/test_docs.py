@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from registries import registries_as_they_were  # noqa: F401  a fixture
-
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", re.S | re.M)  # and what it prints
@@ -22,7 +20,6 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("block", "stated"), EXAMPLES)
-@pytest.mark.usefixtures("registries")
 def test_python_blocks_print_what_the_text_block_after_them_says(block, stated, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with np.printoptions():
@@ -60,7 +57,7 @@ def test_every_kind_and_setting_is_described():
 def test_tables_are_those_that_agents_and_worlds_are_checked_by():
     tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
     pages = [page.read_text(encoding="utf-8") for page in tables["PAGES"]]
-    assert sum(page.count("<!-- end of ") for page in pages) == 3
+    assert sum(page.count("<!-- end of ") for page in pages) == 4
     assert pages == [tables["page_with_tables"](page) for page in pages], "run: python docs/tables.py"
 
 

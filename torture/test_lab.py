@@ -314,6 +314,9 @@ WORLDS = [
     ({"kind": "boyan"}, "prediction"),
     ({"kind": "random-walk"}, "prediction"),
     ({"kind": "noisy-tv"}, "prediction"),
+    ({"kind": "garnet"}, "prediction"),
+    ({"kind": "garnet", "actions": 3, "branching": 2}, "control"),
+    ({"kind": "random-maze"}, "control"),
 ]
 SETTINGS = {
     "model": ["softmax", "counts", "true"],

@@ -21,6 +21,7 @@ from backcast.studies.metrics import checked_metric, in_units
 from backcast.studies.results import Measured, long_table
 from backcast.studies.statistics import Interval, bootstrap, paired_difference
 from backcast.worlds import World
+from backcast.worlds.kinds import Picture, picture_of
 
 T = TypeVar("T", World, Agent)
 
@@ -135,6 +136,10 @@ class Comparison:
     def judged_by(self) -> dict[str, str]:
         """The metric by which agents are compared in each world."""
         return {name: self.metric or world.judged_by for name, world in self.made_worlds.items()}
+
+    def picture(self, world: str) -> Picture:
+        """What figures show of a world."""
+        return picture_of(self.made_worlds[world], world)
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
         """A metric of each seed and episode; as bad as can be from the episode on in which a run diverged."""

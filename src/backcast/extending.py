@@ -1,30 +1,36 @@
-"""All that an author of models, planners, learners, worlds and metrics imports; docs/extending.md shows how.
+"""All that an author of models, estimators, planners, learners, worlds or metrics imports; see docs/extending.md.
 
 A *part* is a NamedTuple of arrays and numbers whose methods are compiled; a *kind* says which parts an agent is made
-of, and `register` gives it a name. `register_world` and `register_metric` do the same for functions that make worlds
-and that measure runs.
+of, and `register` gives it a name. `register_estimator`, `register_world` and `register_metric` do the same for
+functions that make models, that make worlds and that measure runs.
 """
 
+from backcast.agents.estimators import ESTIMATORS, Estimator, register_estimator
 from backcast.agents.kinds import KINDS, Agent, Kind, Setup, register
+from backcast.agents.planned import how_to_plan
+from backcast.agents.tabular_models import model_of_rows
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN, EPSILON, Step
 from backcast.core.randomness import Stream, uniform
-from backcast.core.settings import Bounds, Setting, choice, number, switch, whole
+from backcast.core.settings import Bounds, Depends, Label, Setting, choice, number, switch, whole
 from backcast.drivers.metrics import METRICS, Measurable, Metric, register_metric
 from backcast.learners.contract import Learner
 from backcast.learners.td import TD
-from backcast.models.contract import BackwardRows, Model
+from backcast.models.contract import BackwardRows, Model, OutcomeRows
 from backcast.models.counts import empty_counts
 from backcast.models.none import NoModel
 from backcast.models.readable import Known
-from backcast.models.rows import connect, empty_rows, known_of
+from backcast.models.rows import connect, empty_rows, find, grown_in, known_of
 from backcast.planners.backward import AllPredecessors, BackwardPlanner
 from backcast.planners.contract import Origins, Planner, StatePlanner, plan_from_first, plan_from_origins
+from backcast.planners.forward import AllSuccessors, ForwardPlanner, SampledSuccessors
 from backcast.planners.none import NoPlanner
+from backcast.planners.selective import SampledPredecessors
 from backcast.values.contract import Values
 from backcast.values.targets import td_error, td_target
 from backcast.worlds.chain import PerSeed
-from backcast.worlds.kinds import WORLDS, Sketch, WorldKind, register_world
+from backcast.worlds.kinds import WORLDS, Picture, Sketch, WorldKind, register_world
+from backcast.worlds.layouts import Grid, Line, full_grid
 from backcast.worlds.world import World
 
 __all__ = [
@@ -32,26 +38,38 @@ __all__ = [
     "ALPHA_MODEL",
     "ALPHA_PLAN",
     "EPSILON",
+    "ESTIMATORS",
     "KINDS",
     "METRICS",
     "TD",
     "WORLDS",
     "Agent",
     "AllPredecessors",
+    "AllSuccessors",
     "BackwardPlanner",
     "BackwardRows",
     "Bounds",
+    "Depends",
+    "Estimator",
+    "ForwardPlanner",
+    "Grid",
     "Kind",
     "Known",
+    "Label",
     "Learner",
+    "Line",
     "Measurable",
     "Metric",
     "Model",
     "NoModel",
     "NoPlanner",
     "Origins",
+    "OutcomeRows",
     "PerSeed",
+    "Picture",
     "Planner",
+    "SampledPredecessors",
+    "SampledSuccessors",
     "Setting",
     "Setup",
     "Sketch",
@@ -65,14 +83,20 @@ __all__ = [
     "connect",
     "empty_counts",
     "empty_rows",
+    "find",
+    "full_grid",
+    "grown_in",
+    "how_to_plan",
     "in_python",
     "kernel",
     "known_of",
+    "model_of_rows",
     "number",
     "part",
     "plan_from_first",
     "plan_from_origins",
     "register",
+    "register_estimator",
     "register_metric",
     "register_world",
     "switch",

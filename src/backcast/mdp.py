@@ -189,11 +189,11 @@ class FiniteMDP:
             table.check_format(full_check=True)
             reward = sparse.csr_array((part["reward"], *place), shape=shape)
             settings = float(part["discount"]), part["start"], part["terminal"], bool(part["is_sparse"])
-            return _restore(table, reward, *settings)
+            return from_rows(table, reward, *settings)
 
     def __reduce__(self) -> Any:
         settings = self.discount, self.start, self.terminal, self.is_sparse
-        return _restore, (self.table, self.table_reward, *settings)
+        return from_rows, (self.table, self.table_reward, *settings)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FiniteMDP):
@@ -256,7 +256,8 @@ def _refuse_bad_sizes(archive: Archive) -> None:
     archive.refuse_too_large(_PEAK)
 
 
-def _restore(table: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any, is_sparse: bool) -> FiniteMDP:
+def from_rows(table: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any, is_sparse: bool) -> FiniteMDP:
+    """An MDP from sparse matrices (S*A, S), whose results come back dense unless it `is_sparse`."""
     mdp = FiniteMDP(table, reward, discount, start, terminal)
     mdp.__dict__["is_sparse"] = is_sparse
     return mdp

@@ -8,15 +8,21 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.extending import KINDS, number, register
+from backcast.extending import number, register
 from backcast.testing import AgentConformance, ModelConformance
+from registries import unchanged_registries
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
 
-for example in EXAMPLES[:3]:  # the planner, the model and the learner, without the runs that end each of them
-    if re.search(r'@register\("(.+?)"', example).group(1) not in KINDS:
-        exec(compile(re.split(r"\n(?:for|runs) ", example)[0], str(PAGE), "exec"), {"__name__": "docs_example"})
+
+@pytest.fixture(scope="module", autouse=True)
+def _parts_of_the_docs():
+    """The planner, the model, the estimator and the learner, without the runs that end each; forgotten afterwards."""
+    with unchanged_registries():
+        for example in EXAMPLES[:4]:
+            exec(compile(re.split(r"\n(?:for|runs) ", example)[0], str(PAGE), "exec"), {"__name__": "docs_example"})
+        yield
 
 
 def test_the_planner_is_under_forty_lines():
@@ -32,6 +38,24 @@ class TestSurprised(AgentConformance, ModelConformance):
     kind = "surprised"
 
 
+@pytest.mark.interpreted
+class TestSurprisedWithFeatures(AgentConformance, ModelConformance):
+    kind = "surprised"
+    options = {"features": "onehot", "alpha": 0.5}  # noqa: RUF012
+
+
+@pytest.mark.interpreted
+class TestDirichlet(AgentConformance, ModelConformance):
+    kind = "backward"
+    options = {"model": "dirichlet"}  # noqa: RUF012
+
+
+@pytest.mark.interpreted
+class TestDirichletForward(AgentConformance, ModelConformance):
+    kind = "forward"
+    options = {"model": "dirichlet"}  # noqa: RUF012
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_author_imports_from_one_module(example):
     assert set(re.findall(r"from (backcast[.\w]*) import", example)) <= {"backcast.extending"}
@@ -42,19 +66,16 @@ def test_a_bare_name_is_a_free_setting():
     def build(setup, agent):
         """Takes anything as beta."""
 
-    try:
-        chosen = bc.agent("free", beta={"any": "thing"}, sample=3, kappa=0.5)
-        assert chosen.get("beta") == {"any": "thing"}
-        assert bc.agent("free", beta=[1, [2, 3]]).get("beta") == (1, (2, 3))
-        assert chosen.name == "free,sample=3,beta={'any': 'thing'},kappa=0.5"
-        with pytest.raises(bc.InputError, match=r"kappa: 2 given, expected a number in \[0, 1\]"):
-            bc.agent("free", kappa=2)
-        with pytest.raises(bc.InputError, match=r"sample: 0 given, expected a whole number, 1 or more"):
-            bc.agent("free", sample=0)
-        with pytest.raises(bc.InputError, match=r"no setting 'bet'; 'free' takes beta, sample, kappa; did you mean"):
-            bc.agent("free", bet=1)
-    finally:
-        del KINDS["free"]
+    chosen = bc.agent("free", beta={"any": "thing"}, sample=3, kappa=0.5)
+    assert chosen.get("beta") == {"any": "thing"}
+    assert bc.agent("free", beta=[1, [2, 3]]).get("beta") == (1, (2, 3))
+    assert chosen.name == "free,sample=3,beta={'any': 'thing'},kappa=0.5"
+    with pytest.raises(bc.InputError, match=r"kappa: 2 given, expected a number in \[0, 1\]"):
+        bc.agent("free", kappa=2)
+    with pytest.raises(bc.InputError, match=r"sample: -1 given, expected a whole number, 0 or more"):
+        bc.agent("free", sample=-1)
+    with pytest.raises(bc.InputError, match=r"no setting 'bet'; 'free' takes beta, sample, kappa; did you mean"):
+        bc.agent("free", bet=1)
 
 
 def test_settings_of_every_agent_are_not_registered_again():
@@ -71,11 +92,8 @@ def test_a_name_makes_no_claims():
     def build(setup, agent):
         """Perseveres."""
 
-    try:
-        assert not bc.agent("true-grit").knows_the_truth
-        assert bc.agent("true-backward").knows_the_truth
-    finally:
-        del KINDS["true-grit"]
+    assert not bc.agent("true-grit").knows_the_truth
+    assert bc.agent("true-backward").knows_the_truth
 
 
 PUSH = """

@@ -2,11 +2,10 @@
 
 import io
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
 
+import pytest
 from rich.console import Console
 
 from backcast.cli import progress as display
@@ -14,6 +13,7 @@ from backcast.studies import check_study
 from backcast.studies.batches import Performed
 from backcast.studies.runner import Progress
 from backcast.studies.units import Failed, Finished, all_units
+from commands import a_command_line  # noqa: F401  a fixture
 from patience import until
 
 STUDY = {"name": "s", "episodes": 2, "seeds": 50, "worlds": [{"kind": "maze"}], "agents": [{"kind": "q"}]}
@@ -70,28 +70,34 @@ def test_lines_come_also_while_nothing_is_finished(capsys, monkeypatch):
     assert "    beta                             0 runs  q in maze" in lines
 
 
-def test_machines_read_json(tmp_path):
-    (tmp_path / "s.toml").write_text('episodes = 2\nseeds = 3\n[[worlds]]\nkind = "maze"\n[[agents]]\nkind = "q"\n')
-    command = [sys.executable, "-m", "backcast", "sweep", "s.toml", "--out", "out", "--json"]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout.splitlines()
-    first, last, claims, report = map(json.loads, lines)
+@pytest.fixture
+def sweep(tmp_path, monkeypatch, cli):
+    """A study of 30 seeds, run with some options in a directory of its own; what the command tells."""
+    text = 'episodes = 2\nseeds = 30\n[[worlds]]\nkind = "maze"\n[[agents]]\nkind = "q"\n'
+    (tmp_path / "s.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*options):
+        code, told, complaint = cli("sweep", "s.toml", "--out", "out", *options)
+        assert (code, complaint) == (0, "")
+        return told
+
+    return run
+
+
+def test_machines_read_json(sweep):
+    first, last, claims, report = map(json.loads, sweep("--seeds", 3, "--json").splitlines())
     assert (first["done"], first["seconds_left"]) == (0, None)
     assert (last["done"], last["failed"], last["total"], last["workers"]) == (3, 0, 3, {"this process": 3})
     assert claims == []
     assert report == {"report": "out/report.html"}
 
 
-def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(tmp_path):
-    (tmp_path / "s.toml").write_text('episodes = 2\nseeds = 30\n[[worlds]]\nkind = "maze"\n[[agents]]\nkind = "q"\n')
-    command = [sys.executable, "-m", "backcast", "sweep", "s.toml", "--out", "out"]
-
-    def told(*more):
-        given = [*command, "--dry-run", *more]
-        return subprocess.run(given, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-
-    assert told() == "s: 1 combination of world, agent and settings, 30 seeds: 30 runs, of which 30 are to be made\n"
+def test_a_dry_run_says_what_there_is_to_do_and_does_nothing(tmp_path, sweep):
+    expected = "s: 1 combination of world, agent and settings, 30 seeds: 30 runs, of which 30 are to be made\n"
+    assert sweep("--dry-run") == expected
     assert not (tmp_path / "out").exists()
-    subprocess.run([*command, "--seeds", "20", "--quiet"], check=True, cwd=tmp_path)
-    assert "30 runs, of which 10 are to be made" in told()
-    assert "30 runs, of which 0 in shard 1/2 are to be made" in told("--shard", "1/2")
-    assert json.loads(told("--json"))["missing"] == 10
+    sweep("--seeds", 20, "--quiet")
+    assert "30 runs, of which 10 are to be made" in sweep("--dry-run")
+    assert "30 runs, of which 0 in shard 1/2 are to be made" in sweep("--dry-run", "--shard", "1/2")
+    assert json.loads(sweep("--dry-run", "--json"))["missing"] == 10

@@ -85,14 +85,19 @@ def test_an_agent_runs_where_numba_has_changed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "missing", ["'numba.core.typed_passes', 'NativeLowering'", "'numba.core.compiler_machinery', 'register_pass'"]
+    ("missing", "code"),
+    [
+        ("'numba.core.typed_passes', 'NativeLowering'", AGENT),
+        ("'numba.core.compiler_machinery', 'register_pass'", KERNEL),
+    ],
+    ids=["an agent", "a kernel"],
 )
-def test_an_agent_runs_where_kernels_cannot_be_lowered_apart(missing, tmp_path):
+def test_what_runs_where_kernels_cannot_be_lowered_apart(missing, code, tmp_path):
     """Each is then compiled as Numba compiles any function: the numbers are the same."""
     change = f"with hidden({missing}): from backcast.core.compiling import _WHOLE\nprint(_WHOLE)\n"
-    (without, *compiled), said = run(INSIDES + change + AGENT, tmp_path)
+    (without, *compiled), said = run(INSIDES + change + code, tmp_path)
     assert (without, said) == ("{}", [])
-    assert (compiled, []) == run(AGENT, tmp_path, interpreted=True)
+    assert (compiled, []) == run(code, tmp_path, interpreted=True)
 
 
 CLOSURE = """

@@ -15,7 +15,6 @@ from backcast.drivers.blocks import Blocks, Job, setup_for
 from backcast.extending import NoModel, Setup, register
 from backcast.learners import TD
 from backcast.planners import NoPlanner
-from registries import registries_as_they_were  # noqa: F401
 
 MAZE, CHAIN = bc.worlds.maze("S..\n.#.\n..G"), bc.worlds.chain((6, 4, 3), seed=None)
 FEATURES = bc.features.random_binary(d=12, active=3)
@@ -27,6 +26,7 @@ CASES = [
     (CHAIN, bc.agent("true-backward"), 0),
     (bc.worlds.chain((6, 4, 3), seed=None, branches=2), bc.agent("forward"), 0),
     (bc.worlds.noisy_tv(4, 3, seed=None), bc.agent("forward"), 0),
+    (bc.worlds.garnet(6, 2, 2, seed=None), bc.agent("backward"), 0),
     (bc.worlds.chain((6, 4, 3), seed=1), bc.agent("backward", features=FEATURES, alpha=0.1), 0),
 ]
 
@@ -72,7 +72,6 @@ def test_seeds_of_our_kinds_begin_alike(world):
             np.testing.assert_array_equal(other, expected, err_msg=name)
 
 
-@pytest.mark.usefixtures("registries")
 def test_other_peoples_kinds_may_do_anything_with_the_seed():
     @register("seeded", only="control")
     def seeded(setup: Setup, agent):

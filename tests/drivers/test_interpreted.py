@@ -14,6 +14,7 @@ import backcast as bc
 from backcast.agents.kinds import KINDS
 from backcast.core.compiling import INTERPRETED
 
+FEATURES = bc.features.random_binary(d=7, active=3)
 # settings that put an agent together from other parts than the default, which are other code
 OTHER_PARTS = {
     "forward": [{"model": "counts"}, {"model": "counts", "horizon": 3}, {"sample": 5}, {"model": "counts", "top": 3}],
@@ -27,17 +28,35 @@ OTHER_PARTS = {
         {"model": "counts", "top": 2, "depth": 2},
         {"model": "counts", "forget": 0.05},
     ],
+    "td": [{"horizon": 3}],
+    "q": [{"horizon": 3}],
     "sweeping": [{"variant": "peng-williams"}, {"variant": "mcmahan-gordon"}],
+    "blend": [{"prior": False}],
     "td-lambda": [{"traces": "replacing"}],
     "q-lambda": [{"traces": "replacing"}],
+}
+AVERAGES = [  # those whose updates have weights of different kinds
+    bc.agent("forward", alpha=0.5, alpha_model=0.7, alpha_plan=0.3, schedule="average"),
+    bc.agent("backward", model="counts", alpha=0.5, alpha_plan=0.3, schedule="average"),
+    bc.agent("expected-trace", alpha=0.5, alpha_model=0.7, schedule="average"),
+    bc.agent("prioritized-replay", alpha=0.5, alpha_plan=0.3, schedule="average"),
+    bc.agent("replay", features="onehot", alpha=0.5, alpha_plan=0.3, schedule="average"),
+]
+OF_FEATURES = {
+    "td": [{}],
+    "forward": [{}, {"learn_by": "rls"}, {"model": "likelihood"}, {"model": "abstract"}],
+    "backward": [{}, *({"model": model} for model in ("naive", "gaussian", "likelihood", "abstract"))],
 }
 AGENTS = {
     agent.name: agent
     for name, kind in KINDS.items()
     if kind.is_builtin
-    for settings in [{}, *OTHER_PARTS.get(name, [])]
-    for agent in [bc.agent(name, alpha=0.5, alpha_model=0.7, alpha_plan=0.3, **settings)]
-}
+    for settings in [
+        *({"alpha": 0.5, "alpha_model": 0.7, "alpha_plan": 0.3} | more for more in [{}, *OTHER_PARTS.get(name, [])]),
+        *({"alpha": 0.1, "alpha_model": 0.3, "features": FEATURES} | more for more in OF_FEATURES.get(name, [])),
+    ]
+    for agent in [bc.agent(name, **settings)]
+} | {f"{agent.name} that averages": agent for agent in AVERAGES}
 
 
 def outcome(agent):

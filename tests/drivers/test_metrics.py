@@ -5,13 +5,12 @@ import pytest
 
 import backcast as bc
 from backcast.drivers.metrics import METRICS, register_metric
-from registries import registries_as_they_were  # noqa: F401  a fixture
 
 MAZE, CHAIN = bc.worlds.maze("S.G", max_steps=20), bc.worlds.chain((3, 2))
 
 
 @pytest.fixture
-def pace(registries):
+def pace():
     """A metric of all worlds, of which more is better."""
 
     @register_metric("pace", label="episodes per step", higher_is_better=True)
@@ -66,7 +65,6 @@ def test_it_is_as_bad_as_can_be_when_a_run_diverged(pace):
         (lambda runs: None, r"metric: 'odd' is an array of shape \(\) and type object"),
     ],
 )
-@pytest.mark.usefixtures("registries")
 def test_what_is_no_number_for_each_episode_is_refused(array, sentence):
     register_metric("odd")(array)
     with pytest.raises(bc.InputError, match=sentence):
@@ -74,7 +72,6 @@ def test_what_is_no_number_for_each_episode_is_refused(array, sentence):
 
 
 @pytest.mark.parametrize("name", ["seed", "updates", "", "two words", "1st", "a" * 51])
-@pytest.mark.usefixtures("registries")
 def test_names_are_those_of_columns(name):
     with pytest.raises(bc.InputError, match=r"metric: .* given, expected a name of letters, digits, '_' and '-' other"):
         register_metric(name)(lambda runs: runs.steps)

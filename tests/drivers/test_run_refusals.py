@@ -22,7 +22,7 @@ AGENT_REFUSALS = [
     (("backward",), {"alpha_model": -1}, r"alpha_model: -1 given"),
     (("backward",), {"alpha_plan": 2.0}, r"alpha_plan: 2\.0 given"),
     (("q",), {"epsilon": 1.2}, r"epsilon: 1\.2 given, expected a probability in \[0, 1\]"),
-    (("q",), {"schedule": "cosine"}, r"schedule: 'cosine' given, expected 'linear' or 'constant'"),
+    (("q",), {"schedule": "cosine"}, r"schedule: 'cosine' given, expected 'linear', 'constant' or 'average'"),
     (("q",), {"alpha": []}, r"alpha: \[\] given"),
 ]
 
@@ -62,6 +62,10 @@ RUN_REFUSALS = [
     (lambda: bc.agent("q", epsilon=None), r"epsilon: None given"),
     (lambda: bc.run(MAZE, bc.agent("backward"), 1, 1).models[0].predict(48), r"s: 48 given, expected 0 to 47"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, [1, 1]), r"seeds: a seed is given twice"),
+    (lambda: bc.run(MAZE, bc.agent("q"), 1, [1, (1, 0)]), r"seeds: a seed is given twice"),  # NumPy pads with 0
+    (lambda: bc.run(MAZE, bc.agent("q"), 1, [(0, 1), 2**32]), r"seeds: a seed is given twice"),
+    (lambda: bc.agent("q", alpha="0.5"), r"alpha: '0.5' given, expected a step size in \(0, 1\] or a list of them"),
+    (lambda: bc.agent("q", epsilon=["0.5", 0.1]), r"epsilon: \['0.5', 0.1\] given"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, 1, max_steps=0), r"max_steps: 0 given"),
     (lambda: bc.run(MAZE, bc.agent("q"), 1, 1, workers=0), r"workers: 0 given"),
     (lambda: bc.run(MAZE, bc.agent("td"), 1, 1), r"'td' works in prediction worlds, .* control; in control use 'q'"),

@@ -1,6 +1,7 @@
 """What can be done with the results of runs: save and load them, a policy, values by state, a table."""
 
 import importlib.util
+import json
 import zipfile
 
 import gymnasium
@@ -17,6 +18,7 @@ ARRAYS = ("steps", "reward", "rmsve", "rmsve_inner", "values", "weights", "secon
 AGENTS = [
     bc.agent("backward", frame="previous", alpha=0.5, model="counts", horizon=2),
     bc.agent("q", alpha=[0.5, 0.25, 0.0], learn=True, epsilon=0.1, schedule="constant"),
+    bc.agent("q", epsilon_schedule="linear", schedule="average"),
     bc.agent("q", features=bc.features.tiles(tilings=2, bins=(2, 3), coordinates=[[i, 1.0] for i in range(6)])),
     bc.agent("q", features=np.arange(12.0).reshape(6, 2)),
     bc.agent("backward", option=bc.Option(initiation=[1, 0, 0, 1, 0, 1]), model="counts"),
@@ -87,6 +89,14 @@ def changed(path, **arrays):
 
 def text(content):
     return np.frombuffer(content.encode(), dtype=np.uint8)
+
+
+def test_files_that_are_older_than_a_setting_are_read(saved):
+    with np.load(saved) as found:
+        content = json.loads(found["text"].tobytes())
+    assert content["agent"].pop("epsilon_schedule", "missing") is None
+    changed(saved, text=text(json.dumps(content)))
+    assert Runs.load(saved).agent == bc.agent("q")
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,7 @@ def test_counted_starts_of_an_unknown_world_have_room():
         ("both", {}),
         ("sweeping", {}),
         ("dyna", {}),
+        ("blend", {}),
     ],
 )
 def test_rows_that_grow_learn_what_others_do(kind, settings):

@@ -132,6 +132,17 @@ def test_sparse_products_that_no_memory_holds_are_refused(monkeypatch):
     assert exact.n_step(mdp, None, 9, as_operator=True).states.shape == (5_000, 5_000)
 
 
+def test_a_state_that_hardly_ever_stops_does_not_spoil_the_bound():
+    """λ(s) is near 1 in one state of many: the model stops soon all the same."""
+    rng = np.random.default_rng(0)
+    chain = sparse.csr_array(rng.permutation(np.eye(300))) * 0.5 + sparse.csr_array(rng.permutation(np.eye(300))) * 0.5
+    lam = rng.random(300)
+    lam[7] = 1 - 2e-5
+    system = sparse.csr_array(sparse.eye_array(300) - sparse.diags_array(lam) @ chain)
+    norm = np.abs(np.linalg.inv(system.toarray())).sum(axis=1).max()
+    assert norm <= solving.inverse_norm(system) < 2 * norm
+
+
 def test_operators_are_no_matrices():
     mdp = random_mdp(np.random.default_rng(5), 4, 1)
     model = exact.n_step(mdp, None, 2, as_operator=True)

@@ -151,6 +151,7 @@ def test_lambda_model_recursion_closed_form_and_mixture_agree(world_and_policy, 
     mdp, policy = world_and_policy
     model = exact.lambda_model(mdp, policy, lam)
     weights = (1 - lam) * lam ** np.arange(400.0)
+    weights = weights[: np.argmin(weights > 1e-16)]  # the rest is far below what is compared
     mixture = exact.multi_time(mdp, policy, weights / weights.sum())
     seen = exact.stationary(mdp, policy) > 0
     for name in ("states", "earned", "discounted"):

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
+from backcast.agents.kinds import KINDS
+from backcast.extending import choice, register
 from backcast.models.linear.readable import LearnedLinear
 from backcast.values.observations import Observations
 
@@ -117,6 +119,17 @@ def test_an_unknown_graph_has_room_that_grows():
 def test_train_refuses(env, agent, message):
     with pytest.raises(bc.InputError, match=message):
         bc.train(gymnasium.make(env), agent, 1, 0)
+
+
+@pytest.mark.interpreted
+def test_a_setting_of_ones_own_may_have_any_value():
+    """`model` and "counts" mean what a kind says that they mean: here there is no model of numbered states."""
+    register("mine", settings=("features", choice("model", "anything", "counts", "true")))(KINDS["q"].build)
+    runs = bc.train(gymnasium.make("CartPole-v1"), bc.agent("mine", features=TILES, model="counts"), 1, 0)
+    assert runs.steps[0, 0] > 0
+    register("numbered", numbered=True, settings=("features",))(KINDS["q"].build)
+    with pytest.raises(bc.InputError, match=r"'numbered,features=.*' has a model of numbered states; .* space is Box"):
+        bc.train(gymnasium.make("CartPole-v1"), bc.agent("numbered", features=TILES), 1, 0)
 
 
 @pytest.mark.interpreted

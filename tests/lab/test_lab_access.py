@@ -15,7 +15,7 @@ from backcast.lab.scene import Scene
 from backcast.lab.snippets import as_python, as_toml
 from browser import (  # noqa: F401  three are fixtures
     a_browser,
-    a_lab,
+    a_lab_that_compiles_nothing,
     a_page,
     config,
     finish,
@@ -32,6 +32,11 @@ from browser import (  # noqa: F401  three are fixtures
 BOARDS = ("#left-board", "#right-board")
 SEED, EPISODES = 4, 12
 SMALL = "S.X.\n..X.\n...G"
+
+
+@pytest.fixture(scope="module")
+def lab(interpreted_lab):
+    return interpreted_lab
 
 
 def runs_of(kind, text=None):
@@ -63,6 +68,18 @@ def test_a_maze_is_drawn_with_the_mouse(page, lab):
     assert page.locator("#editor-text").input_value() == SMALL
     page.locator("#editor-use").click()
     compare_small(page)
+
+
+def test_a_random_maze_is_edited_as_it_was_drawn(page, lab):
+    """What is drawn is a maze of its own: it keeps the slips, and loses the seed and the share of walls."""
+    open_lab(page, lab, seed=SEED, episodes=EPISODES, world="random-maze", world_size=5, world_slip=0.2)
+    page.locator("#draw-maze").click()
+    drawn = bc.worlds.random_maze(5, seed=SEED).layout
+    assert page.locator("#editor-text").input_value() == "\n".join("".join(row) for row in drawn)
+    page.locator("#editor-text").fill(SMALL)
+    page.locator("#editor-use").click()
+    until(page, "lab.scene.config.world.kind === 'maze' && lab.frame")
+    assert config(page)["world"] == {"kind": "maze", "slip": 0.2, "text": SMALL}
 
 
 def draw(page, tool, *cells):

@@ -13,9 +13,10 @@ import backcast as bc
 from backcast.lab.config import read_config
 from backcast.lab.presets import PRESETS
 from backcast.studies.statistics import band
-from browser import (  # noqa: F401  three are fixtures
+from browser import (  # noqa: F401  four are fixtures
     a_browser,
     a_lab,
+    a_lab_that_compiles_nothing,
     a_page,
     address,
     config,
@@ -112,7 +113,7 @@ def cell_colours(page, side, rows, columns):
 
 def test_a_maze_that_changes_is_chosen_from_the_list_and_shown_as_it_is(page, lab):
     """Where a gap is, the board shows a value, where a wall is, none; also when one has gone back."""
-    open_lab(page, lab, left="dyna-plus", right="dyna-plus", seed=SEED, episodes=EPISODES)
+    open_lab(page, lab, seed=SEED, episodes=EPISODES)
     page.locator("#world-kind").select_option("blocking-maze")
     until(page, "lab.scene.config.world.kind === 'blocking-maze' && lab.frame")
     page.locator("#world-step").fill("200")
@@ -139,7 +140,7 @@ def gaps(page, row=3, columns=9):
 
 
 def test_the_address_holds_a_maze_that_changes(page, lab):
-    open_lab(page, lab, left="q", right="dyna", world_text="S.G/.X.", world_later="20,SXG/...", episodes=EPISODES)
+    open_lab(page, lab, world_text="S.G/.X.", world_later="20,SXG/...", episodes=EPISODES)
     assert config(page)["world"] == {"kind": "maze", "text": "S.G\n.X.", "later": [20, "SXG\n..."]}
     finish(page)
     until(page, "location.hash.includes('world.later=20,SXG/...') && !location.hash.includes('&at=0&')")
@@ -206,7 +207,7 @@ def test_charts_show_the_curves_of_runs_and_the_mean_of_further_seeds(page, lab)
         assert re.search(rf"{kind}: {first}(\.0)? in episode 1, {last}(\.0)? in episode {EPISODES}", label)
 
 
-ICE = {"world": "gymnasium", "world_id": "FrozenLake-v1", "left": "q", "right": "dyna"}
+ICE = {"world": "gymnasium", "world_id": "FrozenLake-v1", "left": "q"}
 
 
 @pytest.mark.parametrize(
@@ -233,8 +234,8 @@ def test_the_line_of_rewards_is_the_mean_of_the_last_ten_episodes(page, lab):
     open_lab(page, lab, seed=2, episodes=60, left_alpha=0.3, right_alpha=0.3, **ICE)
     finish(page)
     world = bc.worlds.from_gymnasium("FrozenLake-v1")
-    earned = [bc.run(world, bc.agent(kind, alpha=0.3), 60, [2]).reward[0] for kind in ("q", "dyna")]
-    for name, reward in zip(("Q-learning", "Dyna"), earned, strict=True):
+    earned = [bc.run(world, bc.agent(kind, alpha=0.3), 60, [2]).reward[0] for kind in ("q", "backward")]
+    for name, reward in zip(("Q-learning", "backward"), earned, strict=True):
         assert set(reward[-10:]) == {0.0, 1.0}
         until(page, f"document.getElementById('chart-reward').ariaLabel.includes('{name}: ') && lab.frame.finished")
         label = page.locator("#chart-reward").get_attribute("aria-label")
@@ -246,8 +247,8 @@ def test_the_line_of_rewards_is_the_mean_of_the_last_ten_episodes(page, lab):
 # the story, the address, the past
 
 
-def test_every_panel_of_the_story_is_opened_and_plays(page, lab):
-    page.goto(lab)
+def test_every_panel_of_the_story_is_opened_and_plays(page, interpreted_lab):
+    page.goto(interpreted_lab)
     until(page, "window.lab?.frame")
     for preset in PRESETS:
         page.get_by_role("link", name=preset.title, exact=False).click()
@@ -311,6 +312,35 @@ def test_another_world_and_back_keeps_the_maze_and_tells_what_had_to_change(page
     until(page, "lab.scene.config.right.learn === false && lab.frame")
     assert said(page, "[data-side=right] .tag") == "learning off"
     assert page.locator("[data-side=left] .tag").count() == 0
+
+
+def test_a_garnet_is_for_control_if_it_has_several_actions(page, lab):
+    """Agents that work for one purpose only give way to others when the number of actions is changed."""
+    open_lab(page, lab, left="q", seed=SEED, episodes=EPISODES)
+    page.locator("#world-kind").select_option("garnet")
+    until(page, "lab.scene.config.world.kind === 'garnet' && lab.frame")
+    assert (config(page)["left"]["kind"], page.evaluate("lab.scene.purpose")) == ("td", "prediction")
+    assert page.locator("#left-epsilon").count() == 0
+    page.locator("#world-actions").fill("3")
+    page.locator("#world-actions").press("Enter")
+    until(page, "lab.scene.config.world.actions === 3 && lab.frame")
+    assert (config(page)["left"]["kind"], page.evaluate("lab.scene.purpose")) == ("q", "control")
+    assert page.locator("#left-epsilon").count() == 1
+
+
+def test_step_sizes_that_average_are_chosen_in_the_form_and_refused_with_the_reason(page, lab):
+    open_lab(page, lab, left="q", world_text=SMALL.replace("\n", "/"))
+    page.locator("#left-more").click()
+    let_draw(page)
+    page.locator("#left-schedule").select_option("average")
+    until(page, "lab.scene.config.left.schedule === 'average' && lab.frame")
+    page.locator("#left-epsilon_schedule").select_option("linear")
+    until(page, "lab.scene.config.left.epsilon_schedule === 'linear' && lab.frame")
+    assert config(page)["left"] == {"kind": "q", "learn": True, "schedule": "average", "epsilon_schedule": "linear"}
+    page.locator("#right-more").click()
+    page.locator("#right-schedule").select_option("average")
+    page.locator("#right-error").wait_for()
+    assert "a backward step of a softmax moves all values by one map" in said(page, "#right-error")
 
 
 def test_an_address_brings_back_the_same_moment(page, lab, browser):

@@ -57,7 +57,12 @@ def test_forward_planning_gathers_many_states_into_one():
     assert min(pulls.values()) < 0 < max(pulls.values())  # one successor raises what another one lowers
     after = before + sum(pulls.values())
     revalued = Change(
-        "forward", 0, np.array([[before], [0], [0], [0]]), np.array([[after], [0], [0], [0]]), model.model, 0.5
+        "forward",
+        0,
+        np.array([[before], [0], [0], [0]]),
+        np.array([[after], [0], [0], [0]]),
+        model.model,
+        lambda pair: 0.5,
     )
     assert {arrow[:2]: arrow[2] for arrow in arrows_of(revalued)} == {
         (s2, 0): pytest.approx(by) for s2, by in pulls.items()

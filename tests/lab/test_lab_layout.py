@@ -1,6 +1,7 @@
 """Where states are drawn: places and names worked out by hand, and what holds of every world."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import gymnasium
@@ -10,6 +11,7 @@ import pytest
 import backcast as bc
 from backcast.core.errors import InputError
 from backcast.lab.layout import EDGES, layout_of
+from backcast.worlds.layouts import CLOCKWISE, full_grid
 
 TAXI = next(name for name in ("Taxi-v4", "Taxi-v3") if name in gymnasium.registry)
 TWO_STATES = bc.FiniteMDP([[[0.5, 0.5], [1.0, 0.0]]] * 2, [[0.0, 0.0]] * 2, 0.9, [1.0, 0.0], [False, True])
@@ -32,6 +34,10 @@ WORLDS = [
     bc.worlds.random_walk(3, jump=1),
     bc.worlds.random_walk(),
     bc.worlds.noisy_tv(),
+    bc.worlds.random_maze(6),
+    bc.worlds.garnet(2, 1, 1),
+    bc.worlds.garnet(60, 4, 3),
+    bc.worlds.garnet(1000, 1, 5),
     bc.worlds.from_mdp(TWO_STATES),
     *map(from_gymnasium, ("FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", TAXI)),
 ]
@@ -93,11 +99,52 @@ def test_frozen_lakes_are_their_maps():
     assert not small["editable"]
 
 
-def test_a_lake_that_is_no_square_is_drawn_as_any_world():
+def test_a_garnet_is_a_ring_around_its_end():
+    layout = layout_of(bc.worlds.garnet(9, 2, 3))
+    assert (layout["shape"], layout["kinds"], layout["names"][3]) == ("graph", "S.......G", "state 3")
+    x, y = np.array(layout["x"]), np.array(layout["y"])
+    middle = 8 / (2 * np.pi) + 0.5  # neighbours are 1 apart along the ring
+    np.testing.assert_allclose([x[8], y[8], layout["width"] / 2, layout["height"] / 2], middle, atol=1e-3)
+    np.testing.assert_allclose(np.hypot(x[:8] - x[8], y[:8] - y[8]), 8 / (2 * np.pi), atol=2e-3)
+    assert x[2] > x[8]  # clockwise from the top
+    assert y[0] < y[8]
+    ways = bc.worlds.garnet(9, 2, 3).mdp.graph
+    assert {tuple(edge) for edge in layout["edges"]} == {(s, t) for s, t in np.argwhere(ways.toarray()) if s != 8}
+    assert layout_of(bc.worlds.garnet(200, 1, 3))["shape"] == "grid"
+
+
+def test_a_lake_that_is_no_square_is_its_map_as_well():
     layout = layout_of(from_gymnasium("FrozenLake-v1", desc=["SFF", "FHG"]))
-    assert layout["names"][5] == "state 5"
+    assert (layout["width"], layout["height"]) == (3, 2)
+    assert layout["names"][5] == "row 2, column 3"
     assert layout["kinds"] == "S...TG"
-    assert layout["actions"][1] == {"name": "action 1", "dx": 0, "dy": 0}
+    assert layout["actions"][1] == {"name": "down", "dx": 0, "dy": 1}
+
+
+@pytest.mark.parametrize("name", ["boyan-7", "random-walk-7", "FrozenLake-v1", "CliffWalking-v1", "Taxi-v3"])
+def test_a_world_is_not_drawn_by_its_name(name):
+    """Whatever it is called, it is drawn as any world of its size."""
+    sizes = {"FrozenLake-v1": (16, 4), "CliffWalking-v1": (48, 4), "Taxi-v3": (500, 6)}
+    n, actions = sizes.get(name, (8, 1))
+    nowhere = bc.FiniteMDP(np.tile(np.eye(n)[:, None], (1, actions, 1)), np.zeros((n, actions)), 0.9, np.full(n, 1 / n))
+    layout = layout_of(bc.worlds.from_mdp(nowhere, name=name, max_steps=5))
+    assert (layout["shape"], layout["names"][n - 1]) == ("grid", f"state {n - 1}")
+    assert layout["actions"][0]["name"] == ("on" if actions == 1 else "action 0")
+
+
+def test_a_walk_by_another_name_is_a_walk():
+    assert layout_of(replace(bc.worlds.boyan(4), name="mine"))["shape"] == "graph"
+
+
+def test_a_world_of_ones_own_says_where_its_states_are():
+    world = bc.worlds.from_mdp(bc.worlds.maze("S.\n.G").mdp, max_steps=5)
+    layout = layout_of(replace(world, layout=full_grid(2, 2, ("north", "east", "south", "west"), across="place")))
+    assert (layout["width"], layout["names"][3], layout["kinds"]) == (2, "row 2, place 2", "S..G")
+    assert layout["actions"][1] == {"name": "east", "dx": 1, "dy": 0}
+    with_policy = replace(world, layout=full_grid(2, 2, CLOCKWISE), policy=np.full((4, 4), 0.25))
+    assert layout_of(with_policy)["actions"] == [{"name": "on", "dx": 0, "dy": 0}]
+    with pytest.raises(InputError, match="layout: that of mdp is for 4 or 6 states, expected 4"):
+        layout_of(replace(world, layout=full_grid(2, 3)))
 
 
 @pytest.mark.parametrize("name", ["CliffWalking-v1", "CliffWalkingSlippery-v1"])

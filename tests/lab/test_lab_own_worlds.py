@@ -6,19 +6,18 @@ from typing import Annotated
 import pytest
 
 import backcast as bc
-from backcast.core.settings import Bounds
+from backcast.core.settings import Bounds, Label
 from backcast.lab.config import offered, read_config, world_descriptions
 from backcast.lab.snippets import as_python, as_toml
 from backcast.worlds.kinds import register_world
-from registries import registries_as_they_were  # noqa: F401  a fixture
 
 AGENTS = {"left": {"kind": "q"}, "right": {"kind": "backward"}}
 
 
 @pytest.fixture
-def corridor(registries):
+def corridor():
     @register_world("corridor", purpose="control", label="Corridor")
-    def corridor(n: Annotated[int, Bounds(2, lab=30)], slip: float = 0.25, hint: str = ""):
+    def corridor(n: Annotated[int, Bounds(2, lab=30), Label("cells of it")], slip: float = 0.25, hint: str = ""):
         """A corridor.
 
         Args:
@@ -30,11 +29,10 @@ def corridor(registries):
     return corridor
 
 
-@pytest.mark.usefixtures("registries")
 def test_a_world_without_a_label_is_not_offered():
     register_world("hidden")(lambda: bc.worlds.maze("S.G"))
     assert "hidden" not in offered()
-    with pytest.raises(bc.InputError, match=r"world.kind: expected one of chain, maze"):
+    with pytest.raises(bc.InputError, match=r"world.kind: expected one of chain, garnet, maze"):
         read_config({"world": {"kind": "hidden"}, **AGENTS})
 
 
@@ -45,8 +43,24 @@ def test_its_keys_are_asked_for_as_they_were_declared(corridor):
         "label": "Corridor",
         "purpose": "control",
         "keys": {
-            "n": {"help": "Cells.", "type": "whole", "least": 2, "most": 30, "usual": None, "needed": True},
-            "slip": {"help": "", "type": "number", "usual": 0.25, "needed": False},
+            "n": {
+                "label": "cells of it",
+                "symbol": "",
+                "help": "Cells.",
+                "type": "whole",
+                "usual": None,
+                "least": 2,
+                "most": 30,
+                "needed": True,
+            },
+            "slip": {
+                "label": "slip",
+                "symbol": "",
+                "help": "",
+                "type": "number",
+                "usual": 0.25,
+                "needed": False,
+            },
         },
     }
 

@@ -96,6 +96,7 @@ def test_it_can_be_watched_within_a_minute(preset):
     assert a_moment or 20 <= (ticks - preset.at) / preset.speed <= 60
 
 
+@pytest.mark.interpreted
 def test_boards_differ_soon_after_a_panel_is_opened():
     for preset in PRESETS:
         pair = Lockstep(Scene(read_config(preset.config)))

@@ -213,3 +213,19 @@ def test_a_maze_that_changes_is_shown_as_it_is_for_each_agent():
             assert agent["exact"] == pytest.approx(0.95 ** (15 if era else 9))
         seen.add(tuple(eras))
     assert len(seen) == 3  # before, after, and one agent after the other
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("schedule", ["linear", "constant", "average"])
+def test_arrows_of_forward_planning_add_up_to_what_it_changed(schedule):
+    planner = {"kind": "forward", "model": "counts", "learn": False, "alpha": 0.8, "schedule": schedule}
+    pair = Lockstep(scene(planner, "td", world={"kind": "chain", "levels": [2, 3, 2]}, seed=3, episodes=12))
+    changes = 0
+    while not pair.finished:
+        before = pair.walkers[0].action_values
+        pair.tick()
+        by = (pair.walkers[0].action_values - before)[:, 0]
+        for s in np.flatnonzero(np.abs(by) > 1e-9):
+            assert sum(arrow[2] for arrow in pair.credits[0].arrows if arrow[1] == s) == pytest.approx(by[s], rel=0.05)
+            changes += 1
+    assert changes > 10

@@ -1,4 +1,4 @@
-"""Monte Carlo, eligibility traces and expected eligibility traces against plain NumPy."""
+"""n-step methods, Monte Carlo, eligibility traces and expected eligibility traces against plain NumPy."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 
 import backcast as bc
 from backcast.agents.kinds import Setup
-from backcast.core.interaction import ALPHA, ALPHA_MODEL
+from backcast.core.interaction import ALPHA, ALPHA_MODEL, EPSILON
 from backcast.drivers.loop import begin, finish, observe
-from plain_learners import PlainExpectedTraces, PlainMonteCarlo, PlainTraces
+from plain_learners import (
+    PlainExpectedSarsa,
+    PlainExpectedTraces,
+    PlainMonteCarlo,
+    PlainNStep,
+    PlainSarsa,
+    PlainTraces,
+)
 from random_worlds import cyclic_world, random_world
 
 pytestmark = pytest.mark.interpreted
@@ -17,12 +24,15 @@ pytestmark = pytest.mark.interpreted
 
 def twin_of(agent, world):
     sizes = world.n_states, world.n_actions, world.discount
-    lam = agent.get("lam", 0.9)
+    lam, n, averages = agent.get("lam", 0.9), agent.get("horizon", 1), agent.averages
+    over_steps = {"td": PlainNStep, "q": PlainNStep, "sarsa": PlainSarsa, "expected-sarsa": PlainExpectedSarsa}
+    if agent.kind in over_steps:
+        return over_steps[agent.kind](*sizes, n, averages)
     if agent.kind == "monte-carlo":
-        return PlainMonteCarlo(*sizes)
+        return PlainMonteCarlo(*sizes, averages)
     if agent.kind == "expected-trace":
-        return PlainExpectedTraces(*sizes, lam)
-    return PlainTraces(*sizes, lam, agent.get("traces") == "replacing")
+        return PlainExpectedTraces(*sizes, lam, averages=averages)
+    return PlainTraces(*sizes, lam, agent.get("traces") == "replacing", averages=averages)
 
 
 def feed(world, agent, steps, seed, twin=None, episodes=40):
@@ -33,6 +43,7 @@ def feed(world, agent, steps, seed, twin=None, episodes=40):
     s = -1
     for step in range(steps):
         rates = schedule[step * episodes // steps]
+        twin.epsilon = rates[EPSILON]
         first = s < 0
         if first:
             s = int(table.draw_start(rng.random()))
@@ -60,18 +71,33 @@ def assert_equal(parts, twin):
 
 
 PREDICTION = [
+    bc.agent("td", alpha=0.5, horizon=3),
+    bc.agent("td", alpha=0.2, horizon=50),
     bc.agent("monte-carlo", alpha=0.5),
     bc.agent("td-lambda", alpha=0.3),
     bc.agent("td-lambda", alpha=0.3, lam=1.0, traces="replacing"),
     bc.agent("expected-trace", alpha=0.2, alpha_model=0.3),
     bc.agent("expected-trace", alpha=0.2, alpha_model=0.01, lam=0.6),
+    bc.agent("monte-carlo", schedule="average"),
+    bc.agent("td-lambda", lam=0.7, alpha=0.8, schedule="average"),
+    bc.agent("expected-trace", lam=0.5, alpha_model=0.9, schedule="average"),
 ]
 CONTROL = [
+    bc.agent("q", alpha=0.5, horizon=3),
+    bc.agent("q", alpha=0.5, horizon=3, schedule="average"),
+    bc.agent("sarsa", schedule="average"),
+    bc.agent("q", alpha=0.1, horizon=200),
+    bc.agent("sarsa", alpha=0.5, epsilon=0.4),
+    bc.agent("sarsa", alpha=0.2, epsilon=0.3, horizon=4),
+    bc.agent("expected-sarsa", alpha=0.5, epsilon=0.4),
+    bc.agent("expected-sarsa", alpha=0.2, epsilon=0.3, horizon=7),
     bc.agent("monte-carlo", alpha=0.5),
     bc.agent("q-lambda", alpha=0.3),
     bc.agent("q-lambda", alpha=0.3, lam=0.5, traces="replacing"),
     bc.agent("expected-trace", alpha=0.1, alpha_model=0.5, lam=0.5),
     bc.agent("expected-trace", alpha=0.05, alpha_model=0.02, lam=0.3),
+    bc.agent("q-lambda", lam=0.7, traces="replacing", schedule="average"),
+    bc.agent("expected-trace", lam=0.5, alpha=0.7, schedule="average"),
 ]
 
 

@@ -6,45 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
-from backcast.agents.kinds import Setup
 from backcast.drivers.loop import begin, observe
 from backcast.models.linear.blocks import BLOCK, as_dense
-from plain_exponential import GRADIENTS, LOSSES, PlainCorrection, PlainExponential
-from random_worlds import dense, random_mdp, random_policy, random_steps
+from exponential_cases import KINDS, copied, made, pasts, psi_of, random_world, setup_of
+from plain_exponential import GRADIENTS, LOSSES, PlainExponential
+from random_worlds import dense, random_steps
 
-KINDS = ("backward", "forward")
+pytestmark = pytest.mark.interpreted
+
 OBJECTIVES = tuple(GRADIENTS)
-
-
-def setup_of(world):
-    return Setup(world.n_states, world.n_actions, world.discount, world)
-
-
-def made(world, agent):
-    """The parts of an agent, and its twin."""
-    twin = PlainCorrection if agent.get("model") == "abstract" else PlainExponential
-    return agent.build(setup_of(world)), twin(agent, setup_of(world))
-
-
-def psi_of(parts):
-    """Ψ of a kernel, (D, C)."""
-    return as_dense(parts.model.family.psi.rows, len(parts.model.family.psi.y)).T
-
-
-def copied(parts, twin):
-    """The twin with all that the kernel has learned."""
-    model = parts.model
-    twin.w, twin.psi = parts.values.w.copy(), psi_of(parts)
-    twin.theta = as_dense(model.rewards.theta.rows, len(model.rewards.theta.y)).T
-    twin.mean_square, twin.steps = model.scale
-    if twin.forward:
-        twin.goes_on = model.goes_on.copy()
-    return twin
-
-
-def random_world(rng, control, terminals=0, density=0.5, n_states=6):
-    mdp = random_mdp(rng, n_states, 2, terminals=terminals, density=density)
-    return bc.worlds.from_mdp(mdp, None if control else random_policy(rng, mdp))
 
 
 def possible_steps(world):
@@ -54,12 +24,6 @@ def possible_steps(world):
     reward = dense(bc.exact.transition_reward(mdp, policy))
     for s, s2 in np.argwhere(share * ~mdp.terminal[:, None] > 0):
         yield share[s, s2], (int(s), 0, float(reward[s, s2]), int(s2), bool(mdp.terminal[s2]))
-
-
-def pasts(world):
-    """The probability that a step, not a restart, led to each state; NaN where nothing did."""
-    past = bc.exact.linear_backward(world.mdp, world.policy, np.eye(world.n_states)).past
-    return np.where(past > 0, past, np.nan)
 
 
 # Gradients against finite differences of the losses
@@ -258,45 +222,6 @@ def test_one_step_of_an_abstract_model(kind, given):
     np.testing.assert_array_equal(parts.values.w, [1 + 0.5 * 3, 4, 0])
 
 
-# Sampled planning
-
-
-def planned(parts, w, step, alpha):
-    """What planning alone makes of the weights: nothing is learned."""
-    parts.values.w[:] = w
-    observe(parts, np.array([0, 0, alpha, 0]), *step)
-    return parts.values.w.copy()
-
-
-@pytest.mark.parametrize(("control", "sample", "alpha"), [(False, 1, 0.3), (True, 1, 0.01), (False, 3, 0.3)])
-@pytest.mark.parametrize("kind", KINDS)
-def test_sampled_updates_are_right_on_average(kind, control, sample, alpha):
-    """Updates of linear values are affine in the weights, so that N sampled ones are on average N expected ones.
-
-    Not so in control, where the largest value counts; there steps are small.
-    """
-    rng = np.random.default_rng(5)
-    world = random_world(rng, control, terminals=1)
-    X = bc.features.given(rng.normal(size=(6, 3)) / 2)
-    agent = bc.agent(kind, model="likelihood", features=X, model_features="onehot", learn=False, sample=sample)
-    parts, twin = made(world, agent)
-    walk = list(random_steps(world, rng, 200, cut=0.0))
-    for step in walk:
-        observe(parts, np.array([0, 0.3, 1e-3, 0]), *step)
-    copied(parts, twin)
-    w = twin.w = rng.normal(size=twin.w.size)
-    step = next(step for step in walk if not step[4])
-    changes = np.array([planned(parts, w, step, alpha) - w for _ in range(4000)])
-    for _ in range(sample):
-        for a in range(world.n_actions if kind == "forward" else 1):
-            s = step[0] if kind == "forward" else step[3]
-            twin.w = twin.w + alpha * twin.expected_correction(s, world.discount, a)
-    error = changes.std(axis=0) / np.sqrt(len(changes))
-    assert (error > 0.005 * np.abs(twin.w - w)).any()
-    np.testing.assert_array_less(np.abs(changes.mean(axis=0) - (twin.w - w)), 4 * error + 1e-12)
-    assert parts.updates[1] % (sample * (world.n_actions if kind == "forward" else 1)) == 0
-
-
 # Theory
 
 
@@ -332,62 +257,6 @@ def test_gradients_vanish_at_the_truth(kind, seed, terminals):
         twin.psi = twin.psi + 0.1 * rng.normal(size=twin.psi.shape)
         assert np.abs(mean_gradient(twin, objective, world)).max() > 1e-6
     assert np.abs(mean_gradient(true_family(kind, "meta", world, rng), "meta", world)).max() > 1e-6
-
-
-def trained(world, agent, w, steps, alpha, seed=0):
-    """The parts after so many steps, in which the weights stayed as they were and step sizes fell to 0."""
-    parts = agent.build(setup_of(world))
-    parts.values.w[:] = w
-    for number, step in enumerate(random_steps(world, np.random.default_rng(seed), steps, cut=0.0)):
-        observe(parts, np.array([0, alpha * (1 - number / steps), 0, 0]), *step)
-    np.testing.assert_array_equal(parts.values.w, w)
-    return parts
-
-
-@pytest.mark.parametrize("terminals", [0, 1])
-@pytest.mark.parametrize("kind", KINDS)
-def test_likelihood_finds_the_true_model(kind, terminals):
-    """What steps can tell: a restart is none, so that the past of a state is that of its visits in mid-episode."""
-    world = random_world(np.random.default_rng(3), control=False, terminals=terminals, n_states=4)
-    agent = bc.agent(kind, model="likelihood", features="onehot", learn=False)
-    parts = trained(world, agent, np.zeros(4), 30_000, alpha=0.05)
-    states, alive = parts.model.readable(parts.values).states, ~world.mdp.terminal
-    if kind == "forward":
-        np.testing.assert_allclose(states[alive, 0], dense(bc.exact.chain(world.mdp, world.policy))[alive], atol=0.06)
-        return
-    truth = dense(bc.exact.backward(world.mdp, world.policy).states) * alive / pasts(world)[:, None]
-    known = ~np.isnan(truth[:, 0])
-    assert known.sum() >= 3
-    np.testing.assert_allclose(states[known], truth[known], atol=0.06)
-
-
-def distance_from_true_corrections(parts, twin, world):
-    """The root of the mean of |E Δ(s) − Δ*(s)|², over the states that are planned from."""
-    mdp, policy, w = world.mdp, world.policy, copied(parts, twin).w
-    share = bc.exact.stationary(mdp, policy)
-    if twin.forward:
-        truth, share = bc.exact.linear_forward(mdp, policy, twin.X).correction(w), share * ~mdp.terminal
-    else:
-        truth = bc.exact.backward_correction(mdp, policy, twin.X, w) / pasts(world)[:, None]
-        share = share * np.nan_to_num(pasts(world))
-    discount = np.where(mdp.terminal & (not twin.forward), 0.0, mdp.discount)
-    own = np.array([twin.expected_correction(s, discount[s]) for s in range(mdp.n_states)])
-    return np.sqrt(share[share > 0] @ ((own - truth)[share > 0] ** 2).sum(axis=1) / share.sum())
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_small_planner_aware_model_plans_better_than_a_likely_one(kind):
-    """A noisy TV, in four features that tell neither the signal nor the channel well: likelihood has to watch TV."""
-    distance = {"likelihood": [], "planner-aware": []}
-    for seed in range(5):
-        world, rng = bc.worlds.noisy_tv(signals=4, channels=4, seed=seed), np.random.default_rng(seed)
-        X, Z, w = np.repeat(np.eye(4), 4, axis=0), rng.normal(size=(16, 4)), rng.normal(size=4)
-        for objective, found in distance.items():
-            agent = bc.agent(kind, model=objective, features=X, model_features=Z, learn=False)
-            parts = trained(world, agent, w, 10_000, alpha=0.1)
-            found.append(distance_from_true_corrections(parts, PlainExponential(agent, setup_of(world)), world))
-    likely, aware = distance.values()
-    assert np.mean(aware) < 0.9 * np.mean(likely)
 
 
 # Abstract models

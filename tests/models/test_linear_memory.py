@@ -10,18 +10,17 @@ from scipy import sparse
 
 import backcast as bc
 from backcast.agents.kinds import Setup
-from backcast.core.randomness import streams
-from backcast.drivers.blocks import empty_record
-from backcast.drivers.loop import run_episodes
 from backcast.models.linear.blocks import BLOCK, Blocks, as_dense, empty_blocks, with_blocks
 from backcast.models.linear.regression import estimates, regression
 from backcast.values.linear import features_of
+from driving import drive
 from linear_cases import MAZE, PLANNERS, kinds_of_features
 from random_worlds import random_world
 
 FEATURES = st.sampled_from(sorted(kinds_of_features(6)))
 
 
+@pytest.mark.interpreted
 def test_rows_grow_from_block_to_block():
     rows, expected = empty_blocks(np.array([20, 0, 9, 8])), np.zeros((4, 30))
     assert len(rows.link) == 3 + 0 + 2 + 1
@@ -35,6 +34,7 @@ def test_rows_grow_from_block_to_block():
     assert rows.taken[0] == len(rows.link)
 
 
+@pytest.mark.interpreted
 def test_more_blocks_keep_what_was_written():
     rows = empty_blocks(np.array([3, 3]))
     for k in range(3):
@@ -49,6 +49,7 @@ def test_more_blocks_keep_what_was_written():
     np.testing.assert_array_equal(as_dense(larger, 12), [[*range(1, 12), 0], [7, *[0] * 11]])
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("ridge", [None, 0.5], ids=["lms", "rls"])
 def test_a_regression_forgets_no_output_when_there_are_many(ridge):
     """Outputs that come one after the other, far more than a block holds."""
@@ -102,8 +103,7 @@ def assert_within_room(agent, world, episodes, seed):
     with mock.patch("backcast.models.linear.regression.empty_blocks", spacious):
         parts = agent.build(Setup(world.n_states, world.n_actions, world.discount, world, seed))
     assert len(rooms) == len(pools(parts.model))
-    record, stop = empty_record(episodes, world), np.zeros(1, dtype=np.uint8)
-    run_episodes(world.tables, parts, agent.rates(episodes), *streams(seed), 30, 2**62, record, stop)
+    drive(world, parts, agent.rates(episodes), 30, seed)
     for pool in pools(parts.model):
         room = next(room for head, room in rooms if head is pool.head)
         assert (pool.used <= room).all(), f"{agent.name} in {world.name}: {(pool.used - room).max()} beyond the room"

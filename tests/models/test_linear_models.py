@@ -73,6 +73,17 @@ def test_models_are_as_in_plain_numpy(kind, model, control, features, condition,
     assert_equal_to_the_twin(agent, random_world(seed, control, terminals=terminals, max_steps=30), 12, seed)
 
 
+@pytest.mark.parametrize("kind", ["td", "q", "forward", "backward"])
+@settings(max_examples=10)
+@given(features=FEATURES, terminals=st.integers(0, 2), learn=st.booleans(), seed=st.integers(0, 10_000))
+def test_averages_are_as_in_plain_numpy(kind, features, terminals, learn, seed):
+    control = kind == "q" or (kind != "td" and seed % 2 == 1)
+    rates = {"alpha": 0.9, "alpha_model": 0.7, "epsilon": [1.0] * 12, "schedule": "average"}
+    pure = {} if learn or kind in ("td", "q") else {"learn": False}
+    agent = bc.agent(kind, features=kinds_of_features(6, seed)[features], **rates, **pure)
+    assert_equal_to_the_twin(agent, random_world(seed, control, terminals=terminals, max_steps=30), 12, seed)
+
+
 @pytest.mark.parametrize("how", [{}, {"learn_by": "rls", "ridge": 0.01}], ids=["lms", "rls"])
 @pytest.mark.parametrize(("kind", "model"), PLANNERS)
 def test_thousands_of_steps_are_as_in_plain_numpy(kind, model, how):

@@ -12,11 +12,23 @@ import backcast as bc
     [
         ("backward", {"model": "expectation"}, "model: 'expectation' is linear in features; give features as well"),
         ("backward", {"model": "counts", "learn_by": "rls", "ridge": 1}, "learn_by and ridge: only for models of feat"),
-        ("forward", {"features": "onehot", "model": "softmax"}, "model: a softmax over all states cannot be applied"),
+        (
+            "forward",
+            {"features": "onehot", "model": "softmax"},
+            "model: a softmax leaves something to all states, which cannot be applied",
+        ),
         ("backward", {"features": "onehot", "horizon": 2, "forget": 0.1}, "horizon and forget: for models of states"),
         ("backward", {"features": "onehot", "model": "counts", "top": 2}, "top: with features all predecessors"),
-        ("forward", {"features": "onehot", "model": "naive"}, "model: looking forward, to plan with the mean"),
-        ("forward", {"features": "onehot", "model": "gaussian"}, "model: looking forward, samples around the mean"),
+        (
+            "forward",
+            {"features": "onehot", "model": "naive"},
+            "model: 'naive' does not look forward: to plan with the mean",
+        ),
+        (
+            "forward",
+            {"features": "onehot", "model": "gaussian"},
+            "model: 'gaussian' does not look forward: samples around the mean",
+        ),
         (
             "backward",
             {"features": "onehot", "model": "meta", "learn_by": "rls"},
@@ -27,7 +39,11 @@ import backcast as bc
         ("backward", {"features": "onehot", "buffer": 5}, "buffer: how many residuals model='gaussian' remembers"),
         ("backward", {"features": "onehot", "sample": 2}, "sample: 'expectation' makes its expected update at once"),
         ("backward", {"features": "onehot", "learn_by": "ols"}, "learn_by: 'ols' given, expected one of lms, rls"),
-        ("td", {"features": "onehot", "model": "expectation"}, "model: 'expectation' given, but 'td' takes features"),
+        (
+            "td",
+            {"features": "onehot", "model": "expectation"},
+            "model: 'expectation' given, but 'td' takes horizon, features",
+        ),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(kind, settings, words):

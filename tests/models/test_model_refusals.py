@@ -14,7 +14,10 @@ def test_models_without_enough_room_are_refused():
 REFUSALS = [
     ({"horizon": 2, "lam": 0.5}, "horizon and lam: each of them says how far"),
     ({"lam_by": "td"}, "lam_by: .* give lam as well"),
-    ({"lam": 0.5, "lam_by": "td", "model": "softmax"}, "lam_by: 'td' moves probabilities"),
+    (
+        {"lam": 0.5, "lam_by": "td", "model": "softmax"},
+        "lam_by: 'td' has rows of its own, not those of a softmax: it moves probabilities",
+    ),
     ({"conditioned": True, "model": "softmax"}, "conditioned: a softmax for each action"),
     ({"sample": 2, "top": 3}, "sample and top"),
     ({"model": "true", "forget": 0.1}, "forget: a true model"),
@@ -57,5 +60,5 @@ def test_more_refusals():
         bc.run(bc.worlds.chain((2, 1)), bc.agent("backward", importance=True), 1, 1)
     with pytest.raises(bc.InputError, match="the model is tied to a policy"):
         bc.run(bc.worlds.maze(), bc.agent("true-forward", horizon=2), 1, 1)
-    with pytest.raises(bc.InputError, match="model: a softmax backward step moves every state"):
+    with pytest.raises(bc.InputError, match="model: backward planning with a softmax moves every state"):
         bc.agent("both", model="softmax")

@@ -56,6 +56,18 @@ def test_models_and_ways_to_plan(model, plan, seed, control, frame, learn):
     assert_equal_to_the_twin(random_world(seed, control, terminals=seed % 3), agent, seed)
 
 
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@settings(max_examples=2)
+@given(seed=seeds, control=st.booleans(), frame=frames, learn=st.booleans())
+def test_models_and_ways_to_plan_in_averages(model, plan, seed, control, frame, learn):
+    """What is known of a pair counts as much as the pair is probable; rewards of a softmax are averaged, too."""
+    if model.get("model") == "softmax" and not {"sample", "top"} & plan.keys():
+        return  # it is refused
+    agent = bc.agent("backward", frame=frame, learn=learn, schedule="average", **model, **plan)
+    assert_equal_to_the_twin(random_world(seed, control, terminals=seed % 3), agent, seed)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -1,4 +1,4 @@
-"""What linear models are made of: products, rows in blocks, residuals."""
+"""What linear models are made of: rows in blocks, residuals, least squares."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,6 @@ from scipy import sparse
 
 import backcast as bc
 from backcast.agents.kinds import Setup
-from backcast.core.compiling import kernel
-from backcast.core.numerics import dot
-from backcast.core.numerics import dot_in_order as in_order
 from backcast.models.linear.blocks import BLOCK, as_dense, empty_blocks, with_blocks
 from backcast.models.linear.least_squares import forward_least_squares
 from backcast.models.linear.root import empty_root, find_gain, rotate
@@ -16,26 +13,7 @@ from backcast.models.linear.scaling import running_mean
 from backcast.values.linear import features_of
 from by_hand import follow, walk
 
-
-@kernel
-def product(x, y):
-    """From Python, `dot` is called by way of a kernel."""
-    return dot(x, y)
-
-
-@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 15, 16, 17, 31])
-@pytest.mark.parametrize("of", [product, in_order], ids=["compiled", "interpreted"])
-def test_a_product_is_the_sum_of_all_terms(of, n):
-    """The k-th term is 10 k²: each left out or taken twice would show."""
-    x, y = np.arange(1.0, n + 1), 10 * np.arange(1.0, n + 1)
-    assert of(x, y) == 10 * n * (n + 1) * (2 * n + 1) / 6
-
-
-def test_a_product_has_the_same_bits_compiled_and_interpreted():
-    rng = np.random.default_rng(0)
-    for n in range(100):
-        x, y = rng.standard_normal((2, n))
-        assert product(x, y) == in_order(x, y)
+pytestmark = pytest.mark.interpreted
 
 
 def test_rows_grow_block_by_block_from_one_pool():

@@ -27,6 +27,7 @@ test("what is written is read again", () => {
     { ...MAZE, text: "S.X\n..G", slip: 0.25, later: [100, "SX.\n..G"] },
     { kind: "chain", levels: [500, 50, 5] },
     { kind: "chain", levels: [4] },
+    { kind: "mine", sizes: [4], Beta_2: 0.5 },
     { kind: "gymnasium", id: "FrozenLake-v1 & more=?#%" },
   ];
   for (const world of worlds) {
@@ -51,7 +52,7 @@ test("what cannot be read is named", () => {
   wrong("#seed=", "The address has seed=; a number, 0 or more, is expected.");
   wrong("#view=nice", "The address has view=nice; allowed are values, exact, error.");
   wrong("#story=%E0%A4%A", "The address has story=%E0%A4%A, which cannot be read.");
-  for (const name of ["left", "world.Kind", "world.a.b", "__proto__.kind", "colour"]) {
+  for (const name of ["left", "world.of-kind", "world.__proto__", "world.a.b", "__proto__.kind", "colour"]) {
     wrong(`#${name}=1`, new RegExp(`^The address has “${name}”, which is not known; allowed are world\\.…`));
   }
 });

@@ -78,6 +78,15 @@ def test_twins_in_a_maze(kind, learn):
     assert_same(parts, twin)
 
 
+@pytest.mark.parametrize("kind", TWINS)
+def test_twins_that_average(kind):
+    world = bc.worlds.maze("..G.\n.X..\nS..X", slip=0.5, reward_probability=0.5)
+    agent = bc.agent(kind, alpha=[0.9, 0.8] * 1000, alpha_plan=0.7, schedule="average")
+    parts, twin = feed(world, agent, 2000, seed=5)
+    assert parts.values.as_array().max() > 0
+    assert_same(parts, twin)
+
+
 @pytest.mark.parametrize("forget", [0.0, 0.1, 0.9])
 @pytest.mark.parametrize("kind", ["dyna", "dyna-plus"])
 def test_twins_that_forget(kind, forget):

@@ -15,6 +15,9 @@ from sweeping_by_hand import ALL, make, waiting
 
 pytestmark = pytest.mark.interpreted
 
+SMALL = "..G.\n.X..\nS..X"  # a random walk finds the goal
+MAZE, NOISY = bc.worlds.maze(SMALL), bc.worlds.maze(SMALL, slip=0.5, reward_probability=0.5)
+
 
 def feed(world, agent, twin, steps, seed):
     """Both, after the same random transitions, with falling step sizes; and the twin's largest deviation."""
@@ -31,6 +34,7 @@ def feed(world, agent, twin, steps, seed):
 
 
 def assert_same(parts, plain, deviation):
+    assert plain.q.any()
     np.testing.assert_allclose(parts.values.as_array(), plain.q, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(parts.planner.told, plain.V, rtol=1e-10, atol=1e-10)
     assert parts.updates.tolist() == plain.updates
@@ -41,15 +45,24 @@ def assert_same(parts, plain, deviation):
 @pytest.mark.parametrize("forget", [0.05, 0.5])
 @pytest.mark.parametrize("name", ALL)
 def test_twins_that_forget(name, forget):
-    world = bc.worlds.maze(slip=0.5, reward_probability=0.5)
+    world = NOISY
     assert_same(*feed(world, make(name, alpha=0.9, sample=3, forget=forget), TWINS[name], 2_000, seed=3))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_twins_that_average(name):
+    world = NOISY
+    agent = make(name, alpha=0.9, alpha_plan=0.8, sample=3, schedule="average")
+    parts, plain, deviation = feed(world, agent, TWINS[name], 2_000, seed=3)
+    assert parts.values.as_array().max() > 0
+    assert_same(parts, plain, deviation)
 
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("learn", [True, False])
 @pytest.mark.parametrize(
     "world",
-    [bc.worlds.chain((12, 6, 3, 5), seed=1), bc.worlds.maze(), bc.worlds.maze(slip=0.5, reward_probability=0.5)],
+    [bc.worlds.chain((12, 6, 3, 5), seed=1), MAZE, NOISY],
     ids=lambda world: world.name,
 )
 def test_twins_over_two_thousand_steps(name, learn, world):

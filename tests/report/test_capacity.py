@@ -40,6 +40,9 @@ class Capacities:
     def agents(self, world):
         return [agent.label for agent in self.study.agents]
 
+    def picture(self, world):
+        return self.study.worlds[0].picture
+
     def metrics(self, world, agent):
         return ["rmsve"]
 

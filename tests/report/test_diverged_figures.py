@@ -9,6 +9,7 @@ from backcast.report import comparisons, figures, numbers, page
 from backcast.studies.divergence import divergences, in_words
 from diverging import CHAIN, CONTROL, PREDICTION, SHORT, a_directory, found_there  # noqa: F401  fixtures
 from drawn import panels
+from made_up import picture_by_name
 
 INF = np.inf
 DRAWN = [(study["name"], plot) for study in (PREDICTION, CONTROL) for plot in study["plots"]]
@@ -78,6 +79,9 @@ def test_reward_beyond_the_shortest_run_is_not_drawn_of_who_diverged_later():
 
         def agents(self, world):
             return ["q", "dyna"]
+
+        def picture(self, world):
+            return picture_by_name(world)
 
         def diverged(self, world, agent):
             return np.array([350, 0]) * (agent == "dyna")

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
+from backcast.agents.kinds import KINDS, register
 from backcast.report import comparisons, computation, figures, numbers, style
 from backcast.studies import check_study, named_study
 from drawn import assert_text_can_be_read, named_lines
@@ -46,7 +47,7 @@ def test_error_by_agent_has_a_row_for_each_agent_and_a_line_at_the_first():
         "TD", "softmax", "softmax, only what was seen",
     ]  # fmt: skip
     key = {text.get_text(): line.get_color() for text, line in key_entries(figure.legends[0])}
-    assert key == {kind.replace("-", " ").replace("td", "TD"): style.COLOURS[kind] for kind in (
+    assert key == {kind.replace("-", " ").replace("td", "TD"): style.colour(kind) for kind in (
         "td", "backward", "true-backward", "forward", "true-forward",
     )}  # fmt: skip
 
@@ -105,6 +106,15 @@ def test_a_lambda_for_each_state_has_no_place_on_the_axis():
     )  # fmt: skip
 
 
+def test_a_family_of_ones_own_has_a_row_before_those_of_no_family():
+    register("plain")(KINDS["q"].build)
+    register("odd", family="Odd ones")(KINDS["q"].build)
+    agents = [{"kind": kind} for kind in ("q", "plain", "odd", "backward")]
+    worlds = [{"kind": "maze", "text": "S.G"}]
+    study = check_study({"name": "s", "episodes": 3, "seeds": 2, "worlds": worlds, "agents": agents}, "s")
+    assert list(computation._families(WholeStudy(study))) == ["Backward planning", "Odd ones", "Others"]
+
+
 def test_error_against_updates_has_a_row_per_family_and_the_first_agent_in_all_of_them():
     results = WholeStudy(named_study("neighbours"))
     figure = beyond("neighbours", "error-against-updates")
@@ -120,7 +130,7 @@ def test_error_against_updates_has_a_row_per_family_and_the_first_agent_in_all_o
         inked = [line for line in panels[row, column].get_lines() if line.get_color() == style.INK]
         assert len(inked) == 1
         named = named_lines(panels[row, column]).values()
-        assert {line.get_color() for line in named} <= {style.FAMILIES[list(style.FAMILIES)[row + 1]][0]}
+        assert {line.get_color() for line in named} <= {list(style.FAMILIES.values())[row + 1]}
         assert panels[row, column].get_xlim()[1] < 1.5 * numbers.budget(results, world)
         assert len(panels[row, column].get_lines()) == sum(
             results.updates(world, agent)[:, 0].max() <= numbers.budget(results, world)

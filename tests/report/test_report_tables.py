@@ -9,6 +9,7 @@ from backcast.report import numbers, page
 from backcast.studies import STUDIES, check_study, results
 from backcast.studies.runner import run_study
 from backcast.studies.store import Store
+from made_up import picture_by_name
 
 STUDY = check_study(
     {
@@ -36,6 +37,9 @@ class ByHand:
 
     def agents(self, world):
         return ["Q", "planner"]
+
+    def picture(self, world):
+        return picture_by_name(world)
 
     def metrics(self, world, agent):
         return ["steps", "reward"] if world == "maze" else ["rmsve", "rmsve_inner"]

@@ -33,6 +33,9 @@ class StandIn:
     def agents(self, world):
         return list(self._cells[world])
 
+    def picture(self, world):
+        return self.cells(world)[0].world.picture
+
     def cells(self, world):
         return list(self._cells[world].values())
 
@@ -173,7 +176,7 @@ def test_agents_have_the_colours_of_their_kinds_and_those_of_a_kind_are_told_apa
     _, figure = draw(agents=agents, grid={"alpha": ALPHAS})
     found = named_lines(figure.axes[0])
     assert [line.get_color() for line in found.values()] == [
-        style.GREY, style.BACKWARD, style.BACKWARD, style.BACKWARD, style.COLOURS["true-backward"],
+        style.GREY, style.BACKWARD, style.BACKWARD, style.BACKWARD, style.colour("true-backward"),
     ]  # fmt: skip
     looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in found.values()}
     assert len(looks) == len(found) == 5
@@ -244,3 +247,13 @@ def test_of_twenty_thousand_settings_few_are_drawn():
     figure = sensitivity.sensitivity(results)
     figure.canvas.draw()
     assert sum(line.get_xdata().size for axes in figure.axes for line in axes.get_lines()) < DOTS + 50
+
+
+def test_many_agents_of_one_kind_fade_instead_of_being_dashed():
+    few, many = (sensitivity._looks({f"td,horizon={n}": "td" for n in range(1, last)}) for last in (5, 7))
+    assert len({looks["linestyle"] for looks in few.values()}) == 4
+    assert {looks["alpha"] for looks in few.values()} == {1.0}
+    assert {looks["linestyle"] for looks in many.values()} == {"solid"}
+    strengths = [looks["alpha"] for looks in many.values()]
+    assert strengths == sorted(strengths, reverse=True)
+    assert len(set(strengths)) == 6

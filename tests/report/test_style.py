@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
+from backcast.agents.kinds import KINDS, register
 from backcast.report import style
+from backcast.worlds.kinds import Picture
 
 
 @pytest.mark.parametrize(
@@ -22,22 +25,89 @@ def test_labels_move_no_further_than_they_must(heights, gap, expected):
 
 
 def test_names_that_are_not_the_papers_are_shown_as_they_are():
-    assert style.world_title("FrozenLake-v1") == "FrozenLake-v1"
     assert style.agent_label("sampled-backward", []) == "sampled backward"
     assert style.agent_label("pure:forward@current,alpha_model=0.1", []) == "forward from s′, αₘ = 0.1"
     assert style.colour("sampled-backward") in style.OTHERS
 
 
-def test_every_kind_of_chain_has_a_title_and_levels():
-    assert style.levels("chain-500-50-6-branches-2") == (500, 50, 6)
+def test_titles_are_broken_at_commas_and_where_they_are_too_long():
     title = "Channelling: 500 → 50 → 6 states, two branches of opposite sign"
-    assert style.world_title("chain-500-50-6-branches-2") == title
-    assert style.world_title("chain-3-9-branches-3") == "Broadcasting: 3 → 9 states, 3 branches of alternating sign"
-    assert style.levels("chain-of-command") == ()
-    assert style.world_title("chain-of-command") == "chain-of-command"
-    assert style.stacked_title("chain-500-50-6-branches-2", 20) == (
+    assert style.stacked_title(Picture(title), 20) == (
         "Channelling:\n500 → 50 → 6 states,\ntwo branches of\nopposite sign"
     )
+
+
+@pytest.mark.parametrize(
+    ("picture", "drawn"),
+    [
+        (Picture("chain-of-command"), None),
+        (Picture(levels=(500, 5)), ((8 * 2) + 2, [])),  # edges, and a line of dots for each level
+        (Picture(levels=(31**3, 5)), None),
+        (Picture(levels=(2,) * 31), None),
+        (Picture(cells="S.X\n..G"), (0, ["S", "G"])),
+        (Picture(cells="S\n..G"), (0, ["S", "G"])),
+        (Picture(cells=".\n" * 31), None),
+        (Picture(cells="." * 901), None),
+    ],
+)
+def test_thumbnails_are_what_a_world_says_unless_that_is_too_much(picture, drawn):
+    axes = Figure().subplots()
+    style.thumbnail(axes, picture)
+    insets = axes.child_axes
+    found = [(len(inset.get_lines()), [text.get_text() for text in inset.texts]) for inset in insets]
+    assert found == ([] if drawn is None else [drawn])
+
+
+GREY, ROSE, GREEN, INDIGO, BLUE, ORANGE = "#4d4d4d", "#cc79a7", "#009e73", "#5e4fa2", "#0072b2", "#d55e00"
+LOOKS = {
+    "td": (GREY, "TD"),
+    "q": (GREY, "Q-learning"),
+    "monte-carlo": (ROSE, "Monte Carlo"),
+    "td-lambda": (ROSE, "TD(λ)"),
+    "q-lambda": (ROSE, "Q(λ)"),
+    "expected-trace": (ROSE, "expected trace"),
+    "replay": (GREEN, "replay"),
+    "prioritized-replay": (GREEN, "prioritized replay"),
+    "dyna": (GREEN, "Dyna"),
+    "dyna-plus": (GREEN, "Dyna+"),
+    "sweeping": (INDIGO, "sweeping"),
+    "small-backups": (INDIGO, "small backups"),
+    "certainty-equivalence": (INDIGO, "certainty equivalence"),
+    "forward": (BLUE, "forward"),
+    "true-forward": ("#56b4e9", "true forward"),
+    "backward": (ORANGE, "backward"),
+    "true-backward": ("#e69f00", "true backward"),
+    "both": (ORANGE, "forward and backward"),
+    "sarsa": ("#4d4d4d", "SARSA"),
+    "expected-sarsa": ("#4d4d4d", "expected SARSA"),
+    "blend": (INDIGO, "blend"),
+}
+
+
+def test_backcasts_own_kinds_have_their_colours_and_names():
+    own = [name for name, kind in KINDS.items() if kind.is_builtin]
+    assert {name: (style.colour(name), style.agent_label(name, [])) for name in own} == LOOKS
+    assert {KINDS[name].family for name in own} == set(style.FAMILIES)
+    learners = ("td", "q", "sarsa", "expected-sarsa", "monte-carlo", "td-lambda", "q-lambda", "expected-trace")
+    assert [name for name in own if not style.plans(name)] == sorted(learners, key=own.index)
+
+
+def test_other_kinds_look_as_they_say():
+    register("clipped")(lambda setup, agent: ())
+    register("likeliest", frame="current", family="Backward planning", label="the likeliest")(lambda setup, agent: ())
+    register("known", frame="current", family="Forward planning", true=True)(lambda setup, agent: ())
+    register("odd", family="Odd ones")(lambda setup, agent: ())
+    assert [style.plans(name) for name in ("clipped", "likeliest", "not a kind")] == [False, True, True]
+    assert style.colour("clipped") in style.OTHERS
+    assert style.colour("likeliest@current,alpha=0.5") == ORANGE
+    assert style.colour("known") == "#56b4e9"
+    assert style.agent_label("likeliest@current", []) == "the likeliest from s′"
+    assert [style.family(name) for name in ("clipped", "likeliest", "odd")] == [
+        "Others",
+        "Backward planning",
+        "Odd ones",
+    ]
+    assert style.colour("odd") in style.OTHERS
 
 
 @pytest.mark.parametrize(

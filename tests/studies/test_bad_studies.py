@@ -26,6 +26,10 @@ WALK = 'episodes = 2\nseeds = 2\n[[agents]]\nkind = "td"\n[[worlds]]\nkind = "ra
         ("x" * 2**20 + MAZE, "larger than 1,048,576 bytes"),
         ('name = "' + "a" * 5000 + '"\n' + MAZE, "expected at most 100 characters"),
         (MAZE.replace('"maze"', '"maze"\ntext = "S?G"'), r"worlds\.0: text: line 1, column 2 is '\?'"),
+        (MAZE.replace("episodes = 2", 'episodes = "2"'), 'episodes: "2" given, input should be a valid integer'),
+        (MAZE.replace('"maze"', '"maze"\nslip = "0.2"'), r'worlds\.0\.slip: "0.2" given, input should be a valid num'),
+        (WALK + 'discount = "0.9"', r'worlds\.0\.discount: "0.9" given, input should be a valid number'),
+        (MAZE + 'alpha = "0.5"', r'agents\.0\.alpha\.float: "0.5" given, input should be a valid number'),
         (MAZE.replace("episodes = 2", "episodes = 1" + "0" * 4000), "episodes: .* less than or equal to"),
     ],
 )

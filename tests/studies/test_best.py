@@ -72,6 +72,22 @@ def test_the_last_episodes_alone():
     assert best(Scores(LUCKY, grid=ALPHAS), last=99)[0].score.estimate == pytest.approx(212 / 3)
 
 
+def test_of_a_run_whose_budget_is_used_up_the_last_episodes_are_those_that_it_ran():
+    class UsedUp(Scores):
+        """The budget of 10 updates is used up in the first episode of one seed, in the second of the others."""
+
+        def updates(self, world, agent):
+            return np.array([[10, 10, 10], [5, 10, 10], [5, 10, 10], [5, 10, 10]])
+
+        def curves(self, world, agent, metric):
+            scored = self.means(world, agent, metric)
+            return np.column_stack([np.where(np.arange(4) == 0, scored, 100.0), scored, scored])
+
+    for last, mean in ((1, 12), (2, (12 + 3 * 56) / 4), (3, (12 + 3 * 56) / 4)):
+        (found,) = best(UsedUp(LUCKY, grid=ALPHAS, updates=10), last=last)
+        assert found.score.estimate == mean
+
+
 def test_one_seed_tells_nothing_apart():
     (found,) = best(Scores({label: row[:1] for label, row in LUCKY.items()}, grid=ALPHAS))
     assert (found.settings, found.alike, found.fresh) == ((("alpha", 1.0),), 2, None)

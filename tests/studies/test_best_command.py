@@ -9,7 +9,7 @@ from backcast.studies import read_study, results
 from backcast.studies.best import best
 from backcast.studies.runner import run_study
 from backcast.studies.store import Store
-from commands import backcast
+from commands import a_command_line, backcast  # noqa: F401  one is a fixture
 
 SPEC = """
     episodes = 20
@@ -62,7 +62,7 @@ def test_the_best_of_real_runs_is_that_of_their_means(directory):
         assert (found.tried, found.score.n, found.diverged) == (4, 12, 0)
 
 
-def test_the_command_prints_a_table_and_warns(directory):
+def test_the_command_prints_a_table_and_warns(directory, cli):
     shown = backcast("best", directory, "--by", "world, agent", "--metric", "steps", "--last", 10)
     assert shown.returncode == 0, shown.stderr
     lines = shown.stdout.splitlines()
@@ -76,12 +76,11 @@ def test_the_command_prints_a_table_and_warns(directory):
         "maze, backward@previous: alpha = 1 is the largest value tried, and the largest allowed",
     ]
     (result,) = results(directory)
-    printed = json.loads(backcast("best", directory, "--by", "world,agent", "--last", 10, "--json").stdout)
+    printed = json.loads(cli("best", directory, "--by", "world,agent", "--last", 10, "--json")[1])
     expected = [each.as_dict() for each in best(result, ["world", "agent"], last=10)]
     assert printed == [{**each, "missing_runs": result.missing_runs} for each in expected]
     assert any("largest allowed" in warning for each in printed for warning in each["warnings"])
-    over_all = backcast("best", directory, "--by", "study")
-    assert "÷ best: the mean over worlds" in over_all.stdout
+    assert "÷ best: the mean over worlds" in cli("best", directory, "--by", "study")[1]
 
 
 @pytest.mark.parametrize(
@@ -93,10 +92,10 @@ def test_the_command_prints_a_table_and_warns(directory):
         (("--last", "0"), "greater than or equal to 1"),
     ],
 )
-def test_the_command_refuses(directory, arguments, message):
-    shown = backcast("best", directory, *arguments)
-    assert shown.returncode == 2
-    assert message in shown.stderr
+def test_the_command_refuses(directory, arguments, message, cli):
+    code, _, complaint = cli("best", directory, *arguments)
+    assert code == 2
+    assert message in complaint
 
 
 def test_the_command_has_help_with_an_example():

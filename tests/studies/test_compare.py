@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -12,6 +13,7 @@ import backcast as bc
 from backcast.studies import export, results
 from backcast.studies.statistics import bootstrap, paired_difference
 from backcast.studies.store import Store
+from backcast.worlds.layouts import full_grid
 from commands import a_command_line  # noqa: F401  a fixture
 from random_worlds import random_mdp
 
@@ -142,13 +144,17 @@ WORLDS = {
     "walk": bc.worlds.random_walk(9, jump=2),
     "boyan": bc.worlds.boyan(),
     "tv": bc.worlds.noisy_tv(4, 2, seed=np.int64(3)),
+    "garnet": bc.worlds.garnet(8, 1, 2, seed=None),
     "mdp": bc.worlds.from_mdp(random_mdp(np.random.default_rng(1), 6, 2, terminals=1), np.full((6, 2), 0.5)),
 }
 CONTROL = {
     "slippery": bc.worlds.maze("S.G", slip=0.25, max_steps=30),
     "changes": bc.worlds.blocking_maze(20, max_steps=50),
+    "random": bc.worlds.random_maze((2, 3), 0.2, seed=None, max_steps=30),
+    "garnet": bc.worlds.garnet(8, 2, 2, seed=3, max_steps=30),
     "lake": bc.worlds.from_gymnasium("FrozenLake-v1", discount=0.9, max_episode_steps=20),
     "mdp": bc.worlds.from_mdp(random_mdp(np.random.default_rng(1), 6, 2, terminals=1), max_steps=30),
+    "drawn": replace(bc.worlds.from_mdp(bc.worlds.maze("S.\n.G").mdp, max_steps=30), layout=full_grid(2, 2)),
 }
 
 

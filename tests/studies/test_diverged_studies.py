@@ -14,7 +14,7 @@ from backcast.studies.results import Results
 from backcast.studies.runner import run_study
 from backcast.studies.statistics import Interval
 from backcast.studies.store import Store
-from commands import backcast
+from commands import a_command_line  # noqa: F401  a fixture
 from diverging import CHAIN, CONTROL, FEATURES, SHORT, a_directory, found_there  # noqa: F401  fixtures
 
 INF = np.inf
@@ -121,7 +121,7 @@ def test_what_contradicts_a_claim_still_does():
     assert (verdict.verdict, verdict.decisive) == (CONTRADICTED, against)
 
 
-def test_the_command_line_says_who_diverged(tmp_path):
+def test_the_command_line_says_who_diverged(tmp_path, cli):
     specification = tmp_path / "lost.toml"
     specification.write_text(
         'episodes = 20\n[[worlds]]\nkind = "chain"\nlevels = [5, 10, 20]\n[[agents]]\nkind = "td"\nalpha = 1.0\n'
@@ -130,9 +130,9 @@ def test_the_command_line_says_who_diverged(tmp_path):
     agent = bc.agent("td", features=FEATURES, alpha=1.0, schedule="constant")
     diverged = bc.run(bc.worlds.chain(levels=[5, 10, 20], seed=None), agent, episodes=20, seeds=3).diverged
     first = f"diverged in 3 of 3 seeds, first at step {diverged.min()}"
-    plain = backcast("sweep", specification, "--seeds", 3, "--out", tmp_path / "out", "--quiet")
-    assert plain.stderr.splitlines() == [f"lost: linear in {CHAIN} {first}"]
-    lines = backcast("sweep", specification, "--seeds", 3, "--out", tmp_path / "out", "--json").stdout.splitlines()
+    sweep = ("sweep", specification, "--seeds", 3, "--out", tmp_path / "out")
+    assert cli(*sweep, "--quiet")[2].splitlines() == [f"lost: linear in {CHAIN} {first}"]
+    lines = cli(*sweep, "--json")[1].splitlines()
     expected = {"study": "lost", "world": CHAIN, "agent": "linear", "diverged": diverged.tolist()}
     assert json.loads(lines[0]) == expected
 

@@ -48,16 +48,34 @@ def test_settings_that_vary_have_columns(tmp_path):
 def test_studies_of_a_directory_share_the_columns(tmp_path):
     directory = run(tmp_path / "r", agents=[{"kind": "backward", "horizon": n} for n in (1, 3)])
     run(tmp_path / "r", name="two", agents=[{"kind": "q"}], grid={"alpha": [0.5, 1]})
-    run(tmp_path / "r", name="three", agents=[{"kind": "forward", "alpha": 0.25}])
+    run(tmp_path / "r", name="three", agents=[{"kind": kind, "alpha": 0.25} for kind in ("forward", "monte-carlo")])
     table = bc.load(directory)
     rows = {row["agent"]: (row["study"], row["alpha"], row["horizon"]) for row in table.to_pylist()}
     assert rows == {
         "backward,horizon=1": ("one", 1.0, 1),
         "backward,horizon=3": ("one", 1.0, 3),
-        "q,alpha=0.5": ("two", 0.5, None),
-        "q,alpha=1": ("two", 1.0, None),
-        "forward": ("three", 0.25, None),
+        "q,alpha=0.5": ("two", 0.5, 1),
+        "q,alpha=1": ("two", 1.0, 1),
+        "forward": ("three", 0.25, 1),
+        "monte-carlo": ("three", 0.25, None),
     }
+
+
+def test_what_was_not_given_is_there_as_its_default():
+    agents = [bc.agent("dyna"), bc.agent("dyna", sample=10, alpha_plan=0.5), bc.agent("backward", lam=0.5)]
+    agents += [bc.agent("backward", frame="previous", horizon=2), bc.agent("forward")]
+    columns = {name: column.to_pylist() for name, column in Varied([agents]).columns(agents, [1] * 5).items()}
+    assert columns == {
+        "sample": [5, 10, None, None, None],
+        "alpha_plan": [1.0, 0.5, 1.0, 1.0, 1.0],
+        "lam": [None, None, 0.5, None, None],
+        "horizon": [None, None, None, 2, 1],
+        "frame": [None, None, "current", "previous", "previous"],
+    }
+
+
+def test_an_agent_that_is_given_the_default_does_not_differ():
+    assert Varied([[bc.agent("dyna"), bc.agent("dyna", sample=5)]]).schema.names[7:] == []
 
 
 def test_agents_that_do_not_differ_in_settings_have_no_more_columns(tmp_path):

@@ -12,8 +12,10 @@ STORED = {
     "0bdf6d9cb2a912b998618881": {"kind": "blocking-maze", "step": 7, "slip": 0.1},
     "a92ed19f3f014aa5baa15e66": {"kind": "shortcut-maze", "max_steps": 9},
     "bb6012ebe6194a0e5627cc11": {"kind": "noisy-tv", "signals": 4, "channels": 2, "structure": 1},
-    "1effed8261bdae81b67e390f": {"kind": "boyan", "n": 5, "discount": "0.5"},
-    "d64388a3b5edc3f8affe22c9": {"kind": "random-walk", "n": "7", "jump": 2},
+    "1effed8261bdae81b67e390f": {"kind": "boyan", "n": 5, "discount": 0.5},
+    "d64388a3b5edc3f8affe22c9": {"kind": "random-walk", "n": 7, "jump": 2},
+    "7d2d82fac2b630aff6e960c9": {"kind": "garnet", "states": 9, "actions": 2, "branching": 3, "end": 0},
+    "742462ebfdf73f871f1c33d9": {"kind": "random-maze", "size": [3, 4], "walls": 0.2, "seed": 1},
     "dfc22094c57c9ff6d69b06c2": {"kind": "gymnasium", "id": "FrozenLake-v1", "max_steps": 5},
     "42b556d6ef961de6499bc03b": {"kind": "gymnasium", "id": "CliffWalking-v1", "discount": 1, "label": "cliff"},
 }

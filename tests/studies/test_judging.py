@@ -22,6 +22,7 @@ from backcast.studies.best import best
 from backcast.studies.runner import run_study
 from backcast.studies.statistics import iqm
 from backcast.studies.store import Store
+from backcast.worlds.kinds import Picture
 
 
 def fork(earned, step=0.0):
@@ -67,6 +68,8 @@ def test_endings_that_cannot_be_reached_do_not_matter():
         (bc.worlds.chain((5, 2)), "rmsve"),
         (bc.worlds.chain((5, 2), seed=None), "rmsve"),
         (bc.worlds.noisy_tv(seed=None), "rmsve"),
+        (bc.worlds.garnet(seed=None), "rmsve"),
+        (bc.worlds.random_maze(5, seed=None), "steps"),
         (bc.worlds.boyan(), "rmsve"),
         (bc.worlds.from_mdp(fork([1.0, 1.0]), np.full((3, 3), 1 / 3)), "rmsve"),
         (bc.worlds.from_mdp(bc.FiniteMDP(np.ones((1, 2, 1)), np.eye(2)[:1], 0.9, [1])), "reward"),  # it never ends
@@ -177,7 +180,7 @@ def test_at_equal_updates_it_is_the_reward_of_the_last_episodes():
         study = STUDY
 
         def updates(self, world, agent):
-            return np.array([[10.0, 20, 30], [10, 20, 20]])
+            return np.array([[10.0, 20, 30], [10, 15, 20]])
 
         def curves(self, world, agent, metric):
             assert metric == "reward"
@@ -194,6 +197,9 @@ def test_rewards_below_zero_are_drawn_and_worlds_have_scales_of_their_own(plot, 
 
         def agents(self, world):
             return ["q"]
+
+        def picture(self, world):
+            return Picture(world)
 
         def curves(self, world, agent, metric):
             return np.full((2, 5), 10.0 if metric == "steps" else {"ice": 1.0, "cliff": -100.0}[world])

@@ -5,10 +5,11 @@ import os
 import signal
 import subprocess
 import textwrap
-import time
+import threading
 from dataclasses import replace
 from multiprocessing import resource_tracker
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,7 +23,7 @@ from backcast.studies.runner import run_study
 from backcast.studies.store import Store
 from backcast.studies.units import Failed, Finished, all_units
 from cluster import corridor, outcome
-from commands import started
+from commands import a_command_line, started  # noqa: F401  a fixture
 from patience import PATIENCE, until
 
 STUDY = corridor(500, seeds=24)
@@ -49,6 +50,12 @@ def is_alive(process_id):
         return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def worked(process_id):
+    """The processor time that a process has taken, in seconds."""
+    numbers = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.parametrize("engine", [LocalEngine(), LocalEngine(2, patience=0), LocalEngine(3, time_limit=60)])
@@ -104,29 +111,41 @@ def study_with(bad_world):
     return check_study({**given, "worlds": [bad_world, {"kind": "maze", "text": "S.G"}]}, "test")
 
 
+HANGS = "open(f'hangs-{os.getpid()}', 'w').close(); time.sleep(10_000)"
+
+
+class TimerOfWhatHangs(threading.Timer):
+    """The time of a process is over as soon as it hangs; who works has all the time that it needs."""
+
+    def run(self):
+        process = self.function.__self__._process
+        until(lambda: self.finished.is_set() or Path(f"hangs-{process.pid}").exists())
+        self.interval = 0.0
+        super().run()
+
+
 @pytest.mark.parametrize(
     ("body", "error"),
     [
         ("os.kill(os.getpid(), signal.SIGSEGV)", "Died: the process that performed it ended with signal 11, 2 times"),
         ("os._exit(7)", "Died: the process that performed it ended with exit code 7, 2 times"),
-        ("time.sleep(10_000)", "TimeLimit: not finished after 10 s, the time limit of a unit"),
+        (HANGS, "TimeLimit: not finished after 1200 s, the time limit of a unit"),
         (
             "print('what a unit prints is no outcome'); raise ValueError('no')",
             "InputError: env: 'faulty:Faulty-v0' cannot be made (ValueError: no)",
         ),
     ],
+    ids=["is killed", "ends", "hangs", "raises"],
 )
 def test_whatever_a_unit_does_the_others_finish(body, error, tmp_path, monkeypatch):
     faulty_worlds(tmp_path, body)
-    time_limit = 10 if "TimeLimit" in error else 10 * PATIENCE
-    if "TimeLimit" in error:  # what the others need is compiled before, so that they come nowhere near it
-        bc.run(bc.worlds.maze("S.G"), bc.agent("q"), 3, 2)
-        monkeypatch.setattr(supervised, "COMPILING", 5.0)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(supervised, "threading", SimpleNamespace(Lock=threading.Lock, Timer=TimerOfWhatHangs))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
     study = study_with({"kind": "gymnasium", "id": "faulty:Faulty-v0"})
     store = Store(tmp_path / "out", create=True)
-    summary = run_study(store, study, engine=LocalEngine(2, time_limit=time_limit))
+    summary = run_study(store, study, engine=LocalEngine(2, time_limit=10 * PATIENCE))
     assert summary.runs == 2
     assert {failed.error for failed in summary.failures} == {error}
     assert sum(len(failed.unit.seeds) for failed in summary.failures) == 2
@@ -138,7 +157,7 @@ def test_a_run_that_never_ends_is_ended_by_the_time_limit():
     (unit,) = all_units(ENDLESS, 1)
     child = Child()
     try:
-        failed = child.perform(unit, 2.0)
+        failed = child.perform(unit, 0.5)
         assert isinstance(failed, Failed)
         assert "TimeLimit" in failed.error
         good = next(iter(all_units(corridor(3), 1)))
@@ -151,12 +170,25 @@ def test_a_run_that_never_ends_is_ended_by_the_time_limit():
 def test_compiling_does_not_count(tmp_path, monkeypatch):
     """What is compiled in an empty cache takes many seconds; the time limit is for what is then run."""
     monkeypatch.setenv("BACKCAST_CACHE_DIR", str(tmp_path))
+    allowed = []
+
+    class Timer(threading.Timer):
+        def start(self):
+            allowed.append((self.interval, kernels()))
+            super().start()
+
+    def kernels():
+        return len(list(tmp_path.rglob("*.nbc")))
+
+    monkeypatch.setattr(supervised, "threading", SimpleNamespace(Lock=threading.Lock, Timer=Timer))
     child = Child()
     try:
         (unit,) = all_units(corridor(3, seeds=1), 1)
-        assert isinstance(child.perform(unit, 2.0), Finished)
+        assert isinstance(child.perform(unit, PATIENCE), Finished)
     finally:
         child.end()
+    assert kernels() > 0
+    assert allowed == [(PATIENCE + supervised.COMPILING, 0), (PATIENCE, kernels())]
 
 
 def test_an_agent_of_ones_own_is_run_where_it_is_known(tmp_path, monkeypatch):
@@ -188,11 +220,10 @@ RAISES = """
 """
 
 
-def test_a_unit_that_raises_is_reported_and_the_others_finish(tmp_path):
+def test_a_unit_that_raises_is_reported_and_the_others_finish(tmp_path, cli):
     (tmp_path / "raises.toml").write_text(textwrap.dedent(RAISES))
-    process = started("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out")
-    output, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
+    code, output, errors = cli("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out")
+    assert code == 1
     assert "backward in custom-maze: InputError: alpha: a list of 3 given for 6 episodes" in errors
     assert "Traceback (most recent call last)" in errors
     assert '"alpha": [0.5, 0.4, 0.3]' in errors
@@ -207,17 +238,14 @@ def test_a_unit_that_raises_is_reported_and_the_others_finish(tmp_path):
     assert set(table["agent"].to_pylist()) == {"q"}
     assert len(table) == 3 * 6 * 2
     (tmp_path / "raises.toml").write_text(textwrap.dedent(RAISES).replace("[0.5, 0.4, 0.3]", "0.5"))
-    process = started("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out", "--quiet")
-    assert process.communicate(timeout=PATIENCE) == ("", "")
-    assert process.returncode == 0
+    assert cli("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out", "--quiet") == (0, "", "")
 
 
-def test_everything_fails(tmp_path):
+def test_everything_fails(tmp_path, cli):
     text = textwrap.dedent(RAISES).replace('[[agents]]\nkind = "q"\n', "")
     (tmp_path / "raises.toml").write_text(text)
-    process = started("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out", "--json")
-    output, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
+    code, output, errors = cli("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out", "--json")
+    assert code == 1
     failed = [json.loads(line) for line in output.splitlines() if "error" in line]
     assert failed[0]["seeds"] == [0, 1, 2]
     assert "report" not in output
@@ -233,15 +261,15 @@ def long_study(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("how", "code", "midst"),  # seconds after its processes are started: at once, and of a unit
-    [(signal.SIGINT, 130, 0.0), (signal.SIGINT, 130, 2.0), (signal.SIGTERM, 143, 2.0), (signal.SIGKILL, -9, 2.0)],
+    ("how", "code", "midst"),  # processor seconds of its processes: at once, and in the midst of a unit
+    [(signal.SIGINT, 130, 0.0), (signal.SIGINT, 130, 1.2), (signal.SIGTERM, 143, 1.2), (signal.SIGKILL, -9, 1.2)],
 )
 def test_stopped_it_leaves_nothing_behind(how, code, midst, tmp_path, long_study):
     process = started(
         *("sweep", long_study, "--out", tmp_path / "out", "--time-limit", 600, "--workers", 2), start_new_session=True
     )
     children = until(lambda: len(found := children_of(process.pid)) == 2 and found)
-    time.sleep(midst)
+    until(lambda: all(worked(child) >= midst for child in children))
     os.killpg(process.pid, how)  # as a terminal does it
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == code

@@ -17,7 +17,6 @@ from backcast.studies.sealing import seal
 from backcast.studies.store import Store
 from backcast.studies.units import Finished, Unit, perform
 from commands import a_command_line  # noqa: F401  a fixture
-from registries import registries_as_they_were  # noqa: F401  a fixture
 
 PLUGIN = """
 from backcast.extending import register_metric
@@ -62,7 +61,7 @@ def forget():
 
 
 @pytest.fixture
-def trace(tmp_path, monkeypatch, registries):
+def trace(tmp_path, monkeypatch):
     """A module that registers metrics and leaves a trace when it is imported; the path of the trace."""
     trace = tmp_path / "imported"
     (tmp_path / "modules").mkdir()

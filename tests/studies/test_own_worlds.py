@@ -15,9 +15,8 @@ from backcast.studies.runner import run_study
 from backcast.studies.sealing import seal
 from backcast.studies.store import Store
 from backcast.studies.units import Unit, perform
-from backcast.worlds.kinds import WORLDS
+from backcast.worlds.kinds import WORLDS, Picture
 from commands import a_command_line  # noqa: F401  a fixture
-from registries import registries_as_they_were  # noqa: F401  a fixture
 
 PLUGIN = """
 from pathlib import Path
@@ -26,12 +25,17 @@ from typing import Annotated, Literal
 import numpy as np
 
 import backcast as bc
-from backcast.extending import Bounds, PerSeed, World, register_world
+from backcast.extending import Bounds, PerSeed, Picture, Sketch, World, register_world
 
 open({trace!r}, "w").close()
 
 
-@register_world("corridor")
+class Shown(Sketch):
+    def picture(self, given):
+        return Picture("A corridor of " + str(given["n"]) + " cells", cells="S" + "." * (given["n"] - 2) + "G")
+
+
+@register_world("corridor", sketch=Shown())
 def corridor(n: Annotated[int, Bounds(2)] = 4, slip: float = 0.0, ends: Literal["left", "right"] = "right") -> World:
     '''A corridor with a goal at one of its ends.
 
@@ -83,7 +87,7 @@ def forget():
 
 
 @pytest.fixture
-def trace(tmp_path, monkeypatch, registries):
+def trace(tmp_path, monkeypatch):
     """A module that registers worlds and leaves a trace when it is imported; the path of the trace."""
     trace = tmp_path / "imported"
     (tmp_path / "modules").mkdir()
@@ -117,6 +121,27 @@ def test_a_world_of_a_plugin_runs_in_a_study(tmp_path, cli, study):
     direct = bc.run(bc.worlds.maze("S...G", max_steps=50), bc.agent("q"), 3, 4)
     np.testing.assert_array_equal(result.curves("custom-maze", "q", "steps"), direct.steps)
     assert result.study.worlds[0].identity == {"kind": "corridor", "n": 5, "slip": 0.0}
+
+
+def test_figures_show_what_a_kind_says_of_its_worlds_also_where_it_is_not_imported(stored, trace):
+    (result,) = results(stored)
+    assert result.picture("custom-maze") == Picture("A corridor of 5 cells", cells="S...G")
+    assert not trace.exists()
+
+
+def test_a_label_does_not_change_what_a_world_is(study):
+    """Neither is a corridor the paper's maze because of its label, nor has a chain no levels because it has one."""
+    worlds = [
+        {"kind": "corridor", "n": 3, "label": "maze-small"},
+        {"kind": "boyan", "label": "chain-9-3"},
+        {"kind": "chain", "levels": [6, 2], "label": "mine"},
+    ]
+    given = {"name": "s", "episodes": 3, "plugins": ["my_worlds"], "worlds": worlds, "agents": [{"kind": "backward"}]}
+    assert [each.picture for each in check_study(given, "s").worlds] == [
+        Picture("maze-small", cells="S.G"),
+        Picture("chain-9-3"),
+        Picture("mine", levels=(6, 2)),
+    ]
 
 
 def test_a_dry_run_imports_no_plugin_and_says_what_it_did_not_check(tmp_path, cli, study, trace):

@@ -9,6 +9,7 @@ import pytest
 
 import backcast as bc
 from backcast.agents.kinds import KINDS, register
+from backcast.report import style
 from backcast.studies import check_study, read_study, results
 from backcast.studies.engines.local import LocalEngine
 from backcast.studies.engines.on_slurm import SlurmEngine
@@ -107,6 +108,20 @@ def test_reading_results_imports_no_plugin_and_misses_nothing(tmp_path, cli, sto
     assert (code, "missing" in complaint, trace.exists()) == (0, False, False)
 
 
+def test_results_of_a_plugins_kind_that_averages_are_read_without_it(tmp_path, cli, study, trace):
+    plugin = tmp_path / "modules" / "my_plugin.py"
+    study.write_text(TOML.replace('kind = "patient"', 'kind = "patient"\nschedule = "average"'))
+    code, _, complaint = cli("sweep", study, "--out", tmp_path / "r", "--quiet")
+    assert (code, "'patient' does not count them" in complaint) == (2, True)
+    plugin.write_text(plugin.read_text().replace('only="control"', 'only="control", averages=True'))
+    forget()
+    assert cli("sweep", study, "--out", tmp_path / "r", "--quiet") == (0, "", "")
+    forget()
+    trace.unlink()
+    code, told, _ = cli("best", tmp_path / "r")
+    assert (code, "patient" in told, trace.exists()) == (0, True, False)
+
+
 def test_settings_that_make_no_difference_to_a_plugins_kind_are_not_taken_for_runs(tmp_path, cli, study, trace):
     plugin = tmp_path / "modules" / "my_plugin.py"
     plugin.write_text(plugin.read_text().replace('only="control"', 'only="control", learns_model=False'))
@@ -115,6 +130,20 @@ def test_settings_that_make_no_difference_to_a_plugins_kind_are_not_taken_for_ru
     forget()
     assert cli("verify", tmp_path / "r")[1].endswith("with 12 runs are whole, 0 are not\n")
     assert results(tmp_path / "r")[0].agents("custom-maze")[0] == "patient"
+
+
+def test_a_plugins_kind_looks_the_same_where_it_is_not_imported(tmp_path, study, trace):
+    plugin = tmp_path / "modules" / "my_plugin.py"
+    looks = 'only="control", label="Patience", family="TD and SARSA"'
+    plugin.write_text(plugin.read_text().replace('only="control"', looks))
+    run_study(Store(tmp_path / "r", create=True), read_study(study))
+    before = style.colour("patient"), style.agent_label("patient", []), style.plans("patient")
+    forget()
+    trace.unlink()
+    results(tmp_path / "r")
+    after = style.colour("patient"), style.agent_label("patient", []), style.plans("patient")
+    assert (after, trace.exists()) == (before, False)
+    assert after == (style.GREY, "Patience", False)
 
 
 def test_results_are_continued_only_with_plugins_that_are_allowed(cli, stored, trace):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import backcast as bc
 from backcast.agents.kinds import KINDS
+from backcast.agents.settings import COMMON, SETTINGS
 from backcast.studies import check_study, read_study
 from backcast.studies.search import DIGITS, Range, Space, edge, takes
 
@@ -95,6 +96,15 @@ def test_the_numbers_of_a_cell_are_determined_as_ever():
     assert json.dumps(cells[0].identity()["agent"]["alpha"]) == "1.0"
 
 
+def test_a_schedule_of_epsilon_counts_if_it_was_given():
+    """Results from before there was one are known by the same hash."""
+    cells = study(agents=[{"kind": "q"}], grid={"schedule": ["average"], "epsilon_schedule": ["linear"]}).runs()
+    assert [cell.label for cell in cells] == ["q,schedule=average,epsilon_schedule=linear"]
+    assert cells[0].identity()["agent"]["epsilon_schedule"] == "linear"
+    assert cells[0].agent == bc.agent("q", schedule="average", epsilon_schedule="linear")
+    assert "epsilon_schedule" not in study(agents=[{"kind": "q"}]).runs()[0].identity()["agent"]
+
+
 def test_settings_go_to_the_agents_that_have_them():
     grid = {"alpha": [1.0, 0.1], "alpha_model": [1.0, 0.5], "alpha_plan": [0.2], "epsilon": [0.3]}
     worlds = [MAZE, {"kind": "chain", "levels": [3, 2]}]
@@ -111,7 +121,8 @@ def test_every_kind_has_the_settings_that_make_a_difference_to_it():
     for kind in KINDS:
         assert {"alpha", "schedule", *KINDS[kind].settings} <= set(takes(kind))
     assert ("frame" in takes("backward"), "frame" in takes("dyna"), "learn" in takes("td")) == (True, False, False)
-    assert "epsilon" not in takes("forward", only="prediction")
+    assert not {"epsilon", "epsilon_schedule"} & {*takes("forward", only="prediction"), *takes("td")}
+    assert {"epsilon", "epsilon_schedule"} <= set(takes("q"))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not KINDS[kind].learns_model])
@@ -202,7 +213,7 @@ def test_properties_of_draws(bounds, seed, samples, more):
     low, high, scale = bounds
     whole = isinstance(low, int)
     source, name = Range(low=low, high=high, scale=scale), "buffer" if whole else "bonus"
-    spaces = {"drawn": {name: source}, "whole": frozenset({"buffer"}), "seed": seed}
+    spaces = {"drawn": {name: source}, "table": SETTINGS, "seed": seed}
     values = [dict(point)[name] for point in Space(**spaces, samples=samples).points()]
     assert all(low <= value <= high for value in values)
     assert all(isinstance(value, int if whole else float) for value in values)
@@ -255,11 +266,11 @@ def test_choices_are_equally_likely():
         ({"grid": {"alpha": [0.0]}}, r"grid\.alpha: 0\.0 given, expected a step size"),
         ({"grid": {"alpha": ["much"]}}, r'grid\.alpha: "much" given, input should be a valid number'),
         ({"grid": {"alpha": [float("nan")]}}, r"grid\.alpha: NaN given, input should be a finite number"),
-        ({"grid": {"alpha": []}}, r"grid: .*alpha has no values"),
+        ({"grid": {"alpha": []}}, r"grid\.alpha: no values given, expected some"),
         ({"grid": {"frame": ["curent"]}}, r"grid\.frame: \"curent\" given, input should be 'previous' or 'current'"),
         ({"grid": {"model": ["count"]}}, r"grid\.model: 'count' given, expected one of .*did you mean 'counts'\?"),
         ({"grid": {"horizon": [0]}}, r"grid\.horizon: 0 given, expected a whole number, 1 or more"),
-        ({"grid": {"seeds": [3]}}, r"grid: .*'seeds' is no setting; expected some of .*alpha"),
+        ({"grid": {"seeds": [3]}}, r"grid\.seeds: no agent of the study has this setting; theirs are alpha"),
         ({"grid": {"depth": [2]}}, r"grid\.depth: no agent of the study has this setting; theirs are .*top, forget$"),
         ({"grid": {"traces": ["replacing"]}}, r"grid\.traces: no agent of the study has this setting"),
         ({"grid": {"horizon": [2], "lam": [0.5]}}, r"horizon and lam: each of them says how far the model looks"),
@@ -276,7 +287,7 @@ def test_choices_are_equally_likely():
         ({"search": {"alpha": {"low": NAN, "high": 1}}}, r"^s\.toml: search\.alpha\.low: NaN given, [\w ]+ number$"),
         ({"search": {"alpha": {"low": 1, "high": -INF}}}, r"^s\.toml: search\.alpha\.high: -Infinity given, expected"),
         ({"grid": {"alpha": [1.0]}, "search": {"alpha": [0.5]}}, r"s\.toml: search\.alpha: it is in grid as well"),
-        ({"search": {"alfa": [1.0]}}, r"search: .*'alfa' is no setting; .*did you mean 'alpha'\?"),
+        ({"search": {"alfa": [1.0]}}, r"search\.alfa: no agent .*; theirs are .*did you mean 'alpha'\?"),
         ({"search": {"alpha": 0.5}}, r"search\.alpha: 0\.5 given, expected a list of choices, or a range such as"),
         ({"search": {"alpha": []}}, r"search\.alpha: \[\] given, list should have at least 1 item"),
         ({"search": {"alpha": {"low": 0.1}}}, r"search\.alpha\.high: missing"),
@@ -331,7 +342,8 @@ def test_tables_are_refused_with_key_given_and_allowed(tables, message):
     ],
 )  # fmt: skip
 def test_numbers_at_the_edge(arguments, words):
-    assert edge(*arguments) == words
+    name, *rest = arguments
+    assert edge((COMMON | SETTINGS)[name], *rest) == words
 
 
 # scale

@@ -19,7 +19,7 @@ from backcast.studies.results import Results
 from backcast.studies.runner import missing_units, run_study
 from backcast.studies.store import Store
 from cluster import corridor, outcome
-from commands import started
+from commands import held_up, started
 from patience import PATIENCE, until
 
 SPECIFICATION = """
@@ -54,27 +54,36 @@ def calm(study, tmp_path):
     return outcome(store, study, tmp_path)
 
 
+def waiting(directory, path):
+    """Another command on the same directory, which says that it waits."""
+    until(lambda: list((directory / "units").glob("*.json")) if directory.exists() else None)
+    second = started("sweep", path, "--out", directory)
+    while "another backcast is adding results" not in second.stderr.readline():
+        assert second.poll() is None
+    return second
+
+
 def test_two_commands_on_one_directory(tmp_path):
     """One waits for the other and then finds everything done."""
-    path, study = written(tmp_path, 600, 60)
-    both = [started("sweep", path, "--out", tmp_path / "out") for _ in range(2)]
-    errors = [process.communicate(timeout=PATIENCE)[1] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert sum("another backcast is adding results" in each for each in errors) == 1
+    path, study = written(tmp_path, 30, 60)
+    with held_up("sweep", path, "--out", tmp_path / "out") as (first, let_go):
+        second = waiting(tmp_path / "out", path)
+        assert 0 < len(Store(tmp_path / "out").index().seed) < 120
+        let_go()
+        assert "another backcast" not in first.communicate(timeout=PATIENCE)[1]
+    second.communicate(timeout=PATIENCE)
+    assert (first.returncode, second.returncode) == (0, 0)
     assert outcome(Store(tmp_path / "out"), study, tmp_path) == calm(study, tmp_path)
 
 
 def test_who_waits_takes_over_from_one_that_is_killed(tmp_path):
-    path, study = written(tmp_path, 1000, 60)
-    first = started("sweep", path, "--out", tmp_path / "out")
-    until(lambda: list((tmp_path / "out" / "units").glob("*.json")) if (tmp_path / "out").exists() else None)
-    second = started("sweep", path, "--out", tmp_path / "out")
-    while "another backcast" not in second.stderr.readline():
-        assert second.poll() is None
-    first.kill()
-    first.communicate()
-    assert second.wait(timeout=PATIENCE) == 0
-    second.communicate()
+    path, study = written(tmp_path, 30, 60)
+    with held_up("sweep", path, "--out", tmp_path / "out") as (first, _):
+        second = waiting(tmp_path / "out", path)
+        assert 0 < len(Store(tmp_path / "out").index().seed) < 120
+        first.kill()
+        second.communicate(timeout=PATIENCE)
+    assert second.returncode == 0
     assert outcome(Store(tmp_path / "out"), study, tmp_path) == calm(study, tmp_path)
 
 
@@ -100,13 +109,20 @@ def test_a_shard_does_not_depend_on_what_is_done(tmp_path):
 
 
 def test_shards_at_the_same_time_from_the_command_line(tmp_path):
-    path, study = written(tmp_path, 300, 80)
-    parts = [started("sweep", path, "--out", tmp_path / "out", "--shard", f"{i}/2") for i in (1, 2)]
-    for process in parts:
-        output, errors = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0
+    """One is done while the other is held up."""
+    path, study = written(tmp_path, 30, 80)
+    one, two = ([*("sweep", path, "--out", tmp_path / "out"), "--shard", f"{i}/2"] for i in (1, 2))
+    with held_up(*one) as (first, let_go):
+        until(lambda: list((tmp_path / "out").glob("units/*.json")))
+        second = started(*two)
+        output, errors = second.communicate(timeout=PATIENCE)
         assert "another backcast" not in errors
         assert "report" not in output
+        assert first.poll() is None
+        told = let_go()
+        assert "another backcast" not in first.communicate(timeout=PATIENCE)[1]
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert b"report" not in told
     assert outcome(Store(tmp_path / "out"), study, tmp_path) == calm(study, tmp_path)
 
 

@@ -18,7 +18,7 @@ from backcast.studies.engines.local import LocalEngine
 from backcast.studies.results import Results
 from backcast.studies.runner import missing_units, run_study
 from backcast.studies.store import Store
-from commands import backcast, started
+from commands import a_command_line, backcast, started  # noqa: F401  one is a fixture
 from patience import PATIENCE, until
 
 TINY = """
@@ -167,7 +167,9 @@ def smaller(world):
 def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
     """Each in small worlds, with all its figures and tables: every agent works in every world."""
     study = named_study(name)
-    study = study.model_copy(update={"worlds": [smaller(world) for world in study.worlds], "episodes": 5})
+    grid = {setting: values if setting == "schedule" else values[:1] for setting, values in study.grid.items()}
+    small = {"worlds": [smaller(world) for world in study.worlds], "episodes": 5, "grid": grid}
+    study = study.model_copy(update=small)
     store = Store(tmp_path, create=True)
     run_study(store, study, 2)
     page = write_report(tmp_path).read_text()
@@ -204,7 +206,7 @@ def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
         ),
         (
             ("seeds = 4", "seeds = 4\ngrid = { alfa = [1.0] }"),
-            r"grid: .*'alfa' is no setting; .*did you mean 'alpha'\?",
+            r"grid\.alfa: no agent .*; theirs are .*did you mean 'alpha'\?",
         ),
         (('kind = "backward"\n    learn = false', 'kind = "forward"'), r"agents: 'forward' is there twice"),
         (("seeds = 4", "seeds = = 4"), r"tiny\.toml: not valid TOML \(.*line"),
@@ -316,44 +318,44 @@ def test_a_unit_without_its_record_is_run_again(tmp_path):
     assert table_bytes(store, tmp_path) == whole
 
 
-def test_damaged_and_foreign_files_are_named_and_left_alone(tmp_path):
+def test_damaged_and_foreign_files_are_named_and_left_alone(tmp_path, cli):
     study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
     run_study(store, study)
     units = store.directory / "units"
     (units / "notes.txt").write_text("mine")
     assert [path.name for path in store.foreign_files()] == ["notes.txt"]
-    result = backcast("sweep", tmp_path / "tiny.toml", "--out", store.directory, "--quiet")
-    assert result.returncode == 0
-    assert "notes.txt is not a file of Backcast's and is left alone" in result.stderr
+    code, _, errors = cli("sweep", tmp_path / "tiny.toml", "--out", store.directory, "--quiet")
+    assert code == 0
+    assert "notes.txt is not a file of Backcast's and is left alone" in errors
     key, _ = next(store.batches())
     damaged = units / f"{key}.parquet"
     damaged.write_bytes(damaged.read_bytes()[:50])
-    result = backcast("export", store.directory, "--to", tmp_path / "t.csv")
-    assert result.returncode == 2
-    assert f"{key}.parquet: it was changed after it was written" in result.stderr
+    code, _, errors = cli("export", store.directory, "--to", tmp_path / "t.csv")
+    assert code == 2
+    assert f"{key}.parquet: it was changed after it was written" in errors
     assert not (tmp_path / "t.csv").exists()
     assert len(damaged.read_bytes()) == 50
     (units / f"{key}.json").write_text("{")
-    result = backcast("claims", store.directory)
-    assert result.returncode == 2
-    assert f"{key}.json: not valid JSON" in result.stderr
+    code, _, errors = cli("claims", store.directory)
+    assert code == 2
+    assert f"{key}.json: not valid JSON" in errors
 
 
-def test_a_plot_that_does_not_fit_its_worlds_is_refused(tmp_path):
+def test_a_plot_that_does_not_fit_its_worlds_is_refused(tmp_path, cli):
     tiny(tmp_path, TINY.replace("seeds = 4", 'seeds = 4\n    plots = ["error-curves"]'))
-    result = backcast("sweep", tmp_path / "tiny.toml", "--out", tmp_path / "r")
-    assert result.returncode == 2
-    assert "rmsve is measured in prediction worlds, and custom-maze is none" in result.stderr
+    code, _, errors = cli("sweep", tmp_path / "tiny.toml", "--out", tmp_path / "r")
+    assert code == 2
+    assert "rmsve is measured in prediction worlds, and custom-maze is none" in errors
 
 
-def test_directories_that_cannot_be_used(tmp_path):
+def test_directories_that_cannot_be_used(tmp_path, cli):
     (tmp_path / "file").write_text("")
-    result = backcast("reproduce", "frames", "--seeds", 1, "--out", tmp_path / "file")
-    assert result.returncode == 2
-    assert "file: cannot be used for results" in result.stderr
-    result = backcast("report", tmp_path / "nothing")
-    assert result.returncode == 2
-    assert "no results of Backcast there; make some with: backcast reproduce --out" in result.stderr
+    code, _, errors = cli("reproduce", "frames", "--seeds", 1, "--out", tmp_path / "file")
+    assert code == 2
+    assert "file: cannot be used for results" in errors
+    code, _, errors = cli("report", tmp_path / "nothing")
+    assert code == 2
+    assert "no results of Backcast there; make some with: backcast reproduce --out" in errors
 
 
 def test_a_full_disk_ends_with_a_sentence_and_keeps_what_is_finished(tmp_path):
@@ -386,7 +388,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
 # command line
 
 
-def test_reproduce_writes_results_figures_report_and_claims(tmp_path):
+def test_reproduce_writes_results_figures_report_and_claims(tmp_path, cli):
     out = tmp_path / "results"
     result = backcast("reproduce", "frames", "--seeds", 3, "--out", out)
     assert result.returncode == 0, result.stderr
@@ -401,11 +403,10 @@ def test_reproduce_writes_results_figures_report_and_claims(tmp_path):
         "http://creativecommons.org", ""
     )
     assert "<script" not in page
-    assert backcast("claims", out).stdout.splitlines() == lines
-    judged = json.loads(backcast("claims", out, "--json").stdout)
+    assert cli("claims", out)[1].splitlines() == lines
+    judged = json.loads(cli("claims", out, "--json")[1])
     assert [claim["claim"] for claim in judged] == [4, 5, 6, 7]
-    quiet = backcast("reproduce", "frames", "--seeds", 3, "--out", out, "--quiet")
-    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    assert cli("reproduce", "frames", "--seeds", 3, "--out", out, "--quiet") == (0, "", "")
 
 
 def test_every_command_has_help_with_an_example():

@@ -54,6 +54,18 @@ def test_control_in_the_papers_maze(world, kind, frame, learn):
     assert_equal_to_the_twin(world, bc.agent(kind, frame=frame, learn=learn), 2_000, seed=3)
 
 
+@pytest.mark.parametrize(("kind", "frame", "learn"), [each for each in PREDICTION if each[0] != "backward"])
+def test_prediction_in_averages(kind, frame, learn):
+    agent = bc.agent(kind, frame=frame, learn=learn, alpha=0.9, alpha_model=0.8, schedule="average")
+    assert_equal_to_the_twin(CHAIN, agent, 2_000, seed=2)
+
+
+@pytest.mark.parametrize(("kind", "frame", "learn"), [each for each in CONTROL if each[0] != "backward"])
+def test_control_in_averages(kind, frame, learn):
+    agent = bc.agent(kind, frame=frame, learn=learn, alpha=0.9, alpha_model=0.8, schedule="average")
+    assert_equal_to_the_twin(bc.worlds.maze("..G.\n.X..\nS..X", slip=0.5, reward_probability=0.5), agent, 2_000, seed=3)
+
+
 @pytest.mark.parametrize(("world", "kind"), [(CHAIN, "backward"), (NOISY, "forward")], ids=["prediction", "control"])
 def test_ten_thousand_steps(world, kind):
     assert_equal_to_the_twin(world, bc.agent(kind), 10_000, seed=2)

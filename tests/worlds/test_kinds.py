@@ -9,8 +9,8 @@ import pytest
 
 import backcast as bc
 from backcast.core.settings import Bounds, setting_of
-from backcast.worlds.kinds import WORLDS, keys_of, recipe_of, register_world
-from registries import registries_as_they_were  # noqa: F401  a fixture
+from backcast.worlds.kinds import WORLDS, Picture, keys_of, picture_of, recipe_of, register_world
+from backcast.worlds.maze import PAPER_MAZE
 
 Probability = Annotated[float, Bounds(0, 1, "a probability")]
 
@@ -82,7 +82,6 @@ def test_every_key_of_backcasts_own_kinds_has_a_meaning():
             assert all(key.meaning for key in kind.keys.values()), kind.name
 
 
-@pytest.mark.usefixtures("registries")
 def test_arguments_are_checked_before_the_function_is_called():
     called = []
 
@@ -116,7 +115,6 @@ def other(**names):
     return make
 
 
-@pytest.mark.usefixtures("registries")
 def test_what_cannot_be_a_kind_is_refused_when_it_is_registered():
     with pytest.raises(bc.InputError, match="world: 'maze' is one of Backcast's own; choose another name"):
         register_world("maze")(other())
@@ -139,7 +137,37 @@ def test_what_cannot_be_a_kind_is_refused_when_it_is_registered():
         register_world("none")(lambda: None)()
 
 
-@pytest.mark.usefixtures("registries")
+@pytest.mark.parametrize(
+    ("kind", "given", "expected"),
+    [
+        ("chain", {}, Picture("Channelling: 500 → 50 → 5 states", (500, 50, 5))),
+        ("chain", {"levels": [3, 3]}, Picture("Even levels: 3 → 3 states", (3, 3))),
+        ("chain", {"levels": [6, 2], "branches": 2},
+         Picture("Channelling: 6 → 2 states, two branches of opposite sign", (6, 2))),
+        ("chain", {"levels": [3, 9], "branches": 3},
+         Picture("Broadcasting: 3 → 9 states, 3 branches of alternating sign", (3, 9))),
+        ("maze", {}, Picture("Maze, deterministic", cells=PAPER_MAZE)),
+        ("maze", {"slip": 0.5, "reward_probability": 0.1},
+         Picture("Maze, slips with probability 0.5, reward with probability 0.1", cells=PAPER_MAZE)),
+        ("maze", {"later": [1000, "S.G"]}, Picture("Maze, changes after 1,000 steps", cells=PAPER_MAZE)),
+        ("maze", {"text": "S.G"}, Picture()),
+        ("blocking-maze", {}, Picture()),
+        ("boyan", {}, Picture()),
+        ("gymnasium", {"id": "FrozenLake-v1"}, Picture()),
+    ],
+)  # fmt: skip
+def test_what_figures_show_of_a_world_follows_from_its_kind_and_keys(kind, given, expected):
+    assert WORLDS[kind].picture(given) == expected
+
+
+def test_a_world_that_was_made_is_shown_as_its_kind_says_unless_it_has_another_name():
+    chain = bc.worlds.chain((6, 2), seed=None)
+    assert picture_of(chain, "chain-6-2") == Picture("Channelling: 6 → 2 states", (6, 2))
+    assert picture_of(chain, "mine") == Picture("mine", (6, 2))
+    other = bc.worlds.from_mdp(bc.worlds.maze("S.G").mdp, name="maze-small")
+    assert picture_of(other, "maze-small") == Picture("maze-small")
+
+
 def test_what_others_registered_may_be_registered_again():
     for size in (3, 4):
         register_world("again")(lambda size=size: bc.worlds.boyan(size))

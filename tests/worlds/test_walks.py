@@ -268,7 +268,7 @@ def test_the_purpose_of_a_kind_is_that_of_its_worlds():
             {"kind": "chain", "max_steps": 9},
             "max_steps does not belong to a chain; its keys are levels, seed, branches",
         ),
-        ({"kind": "noisytv"}, "expected one of chain, maze, .*; did you mean 'noisy-tv'?"),
+        ({"kind": "noisytv"}, "expected one of chain, garnet, maze, .*; did you mean 'noisy-tv'?"),
         ({"kind": "random-walk", "n": 5, "jump": 9}, "jump: 9 given, expected at most 5"),
     ],
 )
@@ -281,5 +281,5 @@ def test_list_shows_them():
     from backcast.cli import app
 
     shown = CliRunner().invoke(app, ["list"]).stdout
-    for name in ("boyan", "random_walk", "noisy_tv", "blocking_maze", "shortcut_maze"):
+    for name in ("boyan", "random_walk", "noisy_tv", "garnet", "random_maze", "blocking_maze", "shortcut_maze"):
         assert f"  {name} " in shown

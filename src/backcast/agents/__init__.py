@@ -5,7 +5,8 @@ from importlib import import_module
 from backcast.agents.agent import agent
 from backcast.agents.kinds import KINDS, Agent, Kind, Setup, register
 
-for _family in ("paper", "model_free", "experience", "sweeping"):  # in the order in which they are listed
+_FAMILIES = ("tabular_models", "linear_models", "paper", "model_free", "experience", "sweeping", "blending")
+for _family in _FAMILIES:  # in the order in which estimators and kinds are listed
     import_module(f"backcast.agents.{_family}")
 
 __all__ = ["KINDS", "Agent", "Kind", "Setup", "agent", "register"]

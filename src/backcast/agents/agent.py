@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from backcast.agents.combinations import refuse_what_makes_no_sense
+from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.kinds import KINDS, Agent, Kind, StepSize
 from backcast.agents.settings import COMMON, SETTINGS, Settings
 from backcast.core.errors import InputError, nearest
@@ -18,6 +18,7 @@ def agent(
     alpha_plan: StepSize | None = None,
     epsilon: StepSize = 0.5,
     schedule: str = "linear",
+    epsilon_schedule: str | None = None,
     **settings: Any,
 ) -> Agent:
     """Describe an agent.
@@ -32,7 +33,9 @@ def agent(
         alpha_model: the same for the model.
         alpha_plan: the same for planning; by default alpha.
         epsilon: probability in [0, 1] of a random action, in control.
-        schedule: "linear": numbers fall linearly to 0 over the run; "constant": they stay. Lists are taken as they are.
+        schedule: "linear": numbers fall linearly to 0 over the run; "constant": they stay; "average": they stay, and
+            the n-th update of an entry has the step size α / n. Lists are taken as they are.
+        epsilon_schedule: "linear" or "constant", for epsilon alone; by default linear if schedule is, else constant.
         settings: what the kind takes besides. `backcast list backward` shows what `backward` takes and what it means,
             docs/agents.md explains it all. A combination that makes no sense is refused with the reason.
 
@@ -47,25 +50,41 @@ def agent(
         >>> agent("backward", model="counts", horizon=3).name
         'backward,model=counts,horizon=3'
     """
+    given = {name: value for name, value in locals().items() if name in COMMON}
     if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(f"kind: {kind!r} given, expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
     chosen = KINDS[kind]
-    given = {"frame": frame, "learn": learn, "schedule": schedule, "alpha": alpha, "alpha_model": alpha_model}
-    given |= {"alpha_plan": alpha_plan, "epsilon": epsilon}
-    left_out = [name for name in ("frame", "alpha_plan") if given[name] is None]
+    left_out = [name for name in ("frame", "alpha_plan", "epsilon_schedule") if given[name] is None]
     common = {name: COMMON[name].check(name, value) for name, value in given.items() if name not in left_out}
     if frame is not None and chosen.frame is None:
         raise InputError(f"frame: {frame!r} given, but {kind!r} does not plan from s or s'; leave frame out")
     if not learn and not chosen.plans:
         raise InputError(f"learn: False given, but {kind!r} does nothing else; pure planning needs a kind that plans")
-    return Agent(kind, settings=check_settings(chosen, settings), **common)
+    own = check_settings(chosen, settings)
+    _refuse_combinations(chosen, dict(own), schedule)
+    return Agent(kind, settings=own, **common)
+
+
+def _refuse_combinations(kind: Kind, given: Mapping[str, Any], schedule: str) -> None:
+    """Raise InputError if settings of a kind cannot be together, with the reason."""
+    model = None if kind.has_own("model") else ESTIMATORS.get(given.get("model", ""))
+    known_by_name_alone = model is not None and model.is_absent
+    for rule in () if known_by_name_alone else kind.rules:
+        for applies, reason in rule(kind, given, schedule):
+            if applies:
+                raise InputError(reason)
+    if schedule == "average" and not kind.averages:
+        raise InputError(
+            f"schedule: 'average' divides a step by the number of updates of an entry, and {kind.name!r} does not count"
+            " them; use 'linear' or 'constant'"
+        )
 
 
 def check_settings(kind: Kind, given: Mapping[str, Any]) -> Settings:
-    """The settings of a kind in a fixed order, each checked, alone and with the others; None counts as not given."""
+    """The settings of a kind in a fixed order, each checked; None counts as not given."""
     takes = kind.table
     what = f"{kind.name!r} takes {', '.join(kind.settings) if takes else 'no settings of its own'}"
-    if kind.table_only and given.get("features") is not None:
+    if kind.table_only and "features" not in takes and given.get("features") is not None:
         raise InputError(f"features: {kind.name!r} needs a table of values: {kind.table_only}")
     for name in given:
         if name not in takes and name not in SETTINGS:
@@ -73,5 +92,4 @@ def check_settings(kind: Kind, given: Mapping[str, Any]) -> Settings:
         if name not in takes and given[name] is not None:
             raise InputError(f"{name}: {given[name]!r} given, but {what}")
     chosen = {name: setting.check(name, given[name]) for name, setting in takes.items() if given.get(name) is not None}
-    refuse_what_makes_no_sense(kind, chosen)
     return tuple(chosen.items())

@@ -5,27 +5,33 @@ a planner and, if it is not TD or Q-learning, a learner. `register` adds one; Ba
 way.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.settings import COMMON, SETTINGS, Settings, describe
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
+from backcast.core.freezing import FrozenDict, freeze
+from backcast.core.nesting import with_all_inside
 from backcast.core.randomness import Stream, imagination
 from backcast.core.registry import Registered, first_line, refuse_taken
-from backcast.core.settings import Setting, free
+from backcast.core.settings import Depends, Setting, free
 from backcast.learners.td import TD
 from backcast.values.coding import features_of_states
 from backcast.values.linear import Features, LinearValues, zero_values
 from backcast.values.observations import Observations
+from backcast.values.step_sizes import step_sizes, step_sizes_of_features
 from backcast.values.table import zeros
 from backcast.worlds.world import World
 
 StepSize = float | Sequence[float]
+Rule = Callable[["Kind", Mapping[str, Any], str], Iterable[tuple[bool, str]]]
+RESERVED = ("kind", "label", "only", "grid", "search")  # keys of an agent in a study, beside its settings
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,14 @@ class Setup:
         """Whether there is nothing to choose."""
         return self.n_actions == 1
 
+    def refuse_observations(self, agent: "Agent") -> None:
+        """Raise InputError unless states have numbers of their own, for a model of such states."""
+        if self.observations is not None:
+            raise InputError(
+                f"agent: {agent.name!r} has a model of numbered states; the observation space is"
+                f" {self.observations.space}"
+            )
+
     def fan_in(self) -> Indices:
         """Places for the rows of a backward model, (S,): 0 where the graph is not known (rows then grow)."""
         return np.zeros(self.n_states, dtype=np.int64) if self.world is None else self.world.fan_in
@@ -103,18 +117,21 @@ class Agent:
         alpha_model: step size of model learning.
         alpha_plan: step size of planning; None: alpha.
         epsilon: how often a control agent acts at random.
-        schedule: "linear" (numbers fall to 0 over the run) or "constant".
+        schedule: "linear" (numbers fall to 0 over the run), "constant", or "average" (α / n for the n-th update of an
+            entry).
+        epsilon_schedule: "linear" or "constant"; None: linear if `schedule` is.
         settings: what else the kind takes, such as ("model", "counts"); `get` looks one up.
     """
 
     kind: str
     frame: str | None = None
-    learn: bool = True
-    alpha: StepSize = 1.0
-    alpha_model: StepSize = 1.0
+    learn: bool = COMMON["learn"].default
+    alpha: StepSize = COMMON["alpha"].default
+    alpha_model: StepSize = COMMON["alpha_model"].default
     alpha_plan: StepSize | None = None
-    epsilon: StepSize = 0.5
-    schedule: str = "linear"
+    epsilon: StepSize = COMMON["epsilon"].default
+    schedule: str = COMMON["schedule"].default
+    epsilon_schedule: str | None = None
     settings: Settings = ()
 
     @property
@@ -127,13 +144,22 @@ class Agent:
         return ("" if self.learn else "pure:") + self.kind + frame + describe(self.settings)
 
     def get(self, setting: str, usual: Any = None) -> Any:
-        """The value of a setting, or the usual one if it was not given."""
-        return dict(self.settings).get(setting, usual)
+        """The value of a setting; if it was not given the default of its kind, and if there is none the usual one."""
+        given = dict(self.settings)
+        if setting in given:
+            return given[setting]
+        default = KINDS[self.kind].usual(setting, given) if self.kind in KINDS else None
+        return usual if default is None else default
+
+    def shared(self, setting: str, usual: Any = None) -> Any:
+        """The same of one of Backcast's settings: what its kind registered by this name is something else."""
+        return usual if KINDS[self.kind].has_own(setting) else self.get(setting, usual)
 
     @property
     def knows_the_truth(self) -> bool:
         """Whether it plans with the true model."""
-        return KINDS[self.kind].true or self.get("model") == "true"
+        model = self.shared("model")
+        return KINDS[self.kind].true or (model in ESTIMATORS and ESTIMATORS[model].true)
 
     @property
     def begins_alike(self) -> bool:
@@ -147,12 +173,14 @@ class Agent:
     @property
     def span(self) -> tuple[str, Any]:
         """Which setting says how far its model looks, and its value: `horizon`, 1 if nothing else is said."""
-        given = ((name, self.get(name)) for name in ("weights", "lam", "option") if self.get(name) is not None)
-        return next(given, ("horizon", self.get("horizon", 1)))
+        if not KINDS[self.kind].spans:
+            return "horizon", 1
+        given = ((name, self.shared(name)) for name in ("weights", "lam", "option"))
+        return next((span for span in given if span[1] is not None), ("horizon", self.shared("horizon", 1)))
 
     @property
     def looks_far(self) -> bool:
-        """Whether its model spans several steps."""
+        """Whether it has a model, which spans several steps."""
         return self.span != ("horizon", 1)
 
     @property
@@ -168,21 +196,36 @@ class Agent:
             "alpha_plan": self.alpha if self.alpha_plan is None else self.alpha_plan,
             "epsilon": self.epsilon,
         }
-        return np.stack([_per_episode(name, rate, episodes, self.schedule) for name, rate in given.items()], axis=1)
+        falls = dict.fromkeys(given, self.schedule) | {"epsilon": self.epsilon_schedule or self.schedule}
+        rates = [_per_episode(name, rate, episodes, falls[name] == "linear") for name, rate in given.items()]
+        return np.stack(rates, axis=1)
+
+    @property
+    def averages(self) -> bool:
+        """Whether the step size of an update is α / n, after n updates of the same entry."""
+        return self.schedule == "average"
+
+    def step_sizes(self, setup: Setup) -> Any:
+        """How far updates of values go, counted apart from all others: for one learner or one planner."""
+        if self.averages and setup.values is not None:
+            return step_sizes_of_features(setup.values)
+        return step_sizes(self.averages, setup.n_states * setup.n_actions)
 
     def build(self, setup: Setup) -> Parts:
         """The parts of this agent, at work in a world."""
         kind = KINDS[self.kind]
         kind.check(setup, self)
         values: Any = zeros(setup.n_states, setup.n_actions)
-        if self.get("features") is not None:
-            values = zero_values(*setup.features(self.get("features")), setup.n_actions)
+        if self.shared("features") is not None:
+            values = zero_values(*setup.features(self.shared("features")), setup.n_actions)
             setup = replace(setup, values=values)
         model, planner, *learner = kind.build(setup, self)
+        if setup.values is not None:
+            _refuse_tables(kind.name, (planner, *learner))
         return Parts(
             model,
             planner,
-            learner[0] if learner else TD(self.learn),
+            learner[0] if learner else TD(self.learn, self.step_sizes(setup)),
             values,
             setup.discount,
             np.zeros(2, dtype=np.int64),
@@ -208,7 +251,16 @@ class Kind(Registered):
         counterpart: the kind that does the same in worlds of the other purpose.
         numbered: whether it needs states that have numbers, rather than observations of a Box.
         table_only: why its values cannot be linear in features; empty if they can.
+        averages: whether its parts count updates where schedule is "average", with `agent.step_sizes(setup)`.
+        spans: whether `horizon`, `weights`, `lam` and `option` say how far its model looks, not how far traces or
+            returns reach.
+        connects_pairs: whether it may connect every pair s, a with every other, whatever its settings are.
+        family: the heading that figures have it under, in the colour of the family; empty if it has none.
+        label: what figures and the lab call it; by default its name.
         own: the settings that were registered with it, rather than those of Backcast's table.
+        defaults: what is taken of its settings that are not given, where that is not the default of the table.
+        rules: which of its settings cannot be together. A rule takes the kind, the settings given and the schedule, and
+            yields pairs: whether something is the case, and the reason why it is refused then.
     """
 
     name: str
@@ -225,7 +277,14 @@ class Kind(Registered):
     counterpart: str | None = None
     numbered: bool = False
     table_only: str = ""
+    averages: bool = False
+    spans: bool = True
+    connects_pairs: bool = False
+    family: str = ""
+    label: str = ""
     own: tuple[Setting, ...] = ()
+    defaults: FrozenDict = FrozenDict()  # noqa: RUF009  it does not change
+    rules: tuple[Rule, ...] = ()
 
     @property
     def function(self) -> Callable[[Setup, Agent], tuple[Any, ...]]:
@@ -236,10 +295,29 @@ class Kind(Registered):
     def table(self) -> dict[str, Setting]:
         """What it takes besides what all take, in a fixed order: that of Backcast's table, then its own."""
         known = {name: setting for name, setting in SETTINGS.items() if name in self.settings}
-        return {**known, **{setting.name: setting for setting in self.own}}
+        table = {**known, **{setting.name: setting for setting in self.own}}
+        return table | {name: replace(table[name], default=default) for name, default in self.defaults.items()}
+
+    def usual(self, name: str, given: Mapping[str, Any]) -> Any:
+        """The default of a setting, beside those given; None if there is none."""
+        if name not in self.settings:
+            return None
+        setting = next((each for each in self.own if each.name == name), None) or SETTINGS[name]
+        return (replace(setting, default=self.defaults[name]) if name in self.defaults else setting).usual(given)
+
+    def has_own(self, name: str) -> bool:
+        """Whether it registered a setting by this name, whatever Backcast calls so."""
+        return any(setting.name == name for setting in self.own)
+
+    @property
+    def in_words(self) -> str:
+        """What figures and the lab call it."""
+        return self.label or self.name.replace("-", " ")
 
     def check(self, setup: Setup, agent: Agent) -> None:
         """Refuse a world in which this agent makes no sense."""
+        if self.numbered:
+            setup.refuse_observations(agent)
         here = "prediction" if setup.is_prediction else "control"
         tied = self.direction in ("backward", "both") or agent.looks_far  # to a policy
         only = "prediction" if agent.knows_the_truth and tied else self.only
@@ -273,6 +351,7 @@ def register(
     plans: bool | None = None,
     settings: tuple[str | Setting, ...] = (),
     reference: str = "",
+    defaults: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Callable[[Any], Any]:
     """Decorator: make a function (setup, agent) → (model, planner[, learner]) available as a kind.
@@ -286,8 +365,10 @@ def register(
         plans: whether it can do without learning beside; by default, if it has a frame.
         settings: what it takes besides what all kinds take. The name of one of Backcast's settings means that one; any
             other name is a free setting, which `agent.get(name)` gives back as it was given; a `Setting` has bounds and
-            a meaning of its own.
+            a meaning of its own, also if one of Backcast's has the same name.
         reference: where it was published.
+        defaults: by name, what `agent.get` returns of settings that are not given, where that is not the default of the
+            setting itself.
         more: the other attributes of `Kind`.
     """
 
@@ -297,20 +378,31 @@ def register(
         can_plan = frame is not None if plans is None else plans
         own = tuple(free(each) if isinstance(each, str) else each for each in settings if each not in SETTINGS)
         names = tuple(each if isinstance(each, str) else each.name for each in settings)
-        for each in sorted({"kind", "label", "grid", "search", *COMMON} & {*names}):
+        for each in sorted({*RESERVED, *COMMON} & {*names}):
             raise InputError(
                 f"settings: {each!r} is an argument of every agent; {name!r} needs another name for its own"
             )
-        KINDS[name] = Kind(name, summary, build, frame, only, can_plan, names, reference, own=own, **more)
+        for each in (defaults or {}).keys() - {*names}:
+            raise InputError(f"defaults: {each!r} given, but {name!r} takes {', '.join(names) or 'no settings'}")
+        usual = FrozenDict(freeze(defaults or {}))
+        kind = Kind(name, summary, build, frame, only, can_plan, names, reference, own=own, defaults=usual, **more)
+        for setting in kind.table.values():
+            if setting.default is not None and not isinstance(setting.default, Depends):
+                setting.check(setting.name, setting.default)
+        KINDS[name] = kind
         return build
 
     return add
 
 
-def all_settings() -> dict[str, Setting]:
-    """All settings that some kind takes besides those that all take: Backcast's table, then what kinds registered."""
-    others = {setting.name: setting for kind in KINDS.values() for setting in kind.own}
-    return {**SETTINGS, **others}
+def _refuse_tables(kind: str, parts: Iterable[Any]) -> None:
+    """Raise if a part needs a table of values, and they are linear in features."""
+    for part in (each for one in parts for each in with_all_inside(one)):
+        if hasattr(part, "needs_table") and part.needs_table():
+            raise InputError(
+                f"features: {kind!r} plans by {type(part).__name__}, which needs a table of values; leave them out (the"
+                " author of the kind finds in docs/extending.md what plans with both)"
+            )
 
 
 def _drawn_by_seeds(recipe: Any) -> bool:
@@ -318,11 +410,11 @@ def _drawn_by_seeds(recipe: Any) -> bool:
     return dict(recipe.settings).get("seed", 0) is None
 
 
-def _per_episode(name: str, rate: StepSize, episodes: int, schedule: str) -> Vector:
+def _per_episode(name: str, rate: StepSize, episodes: int, falls: bool) -> Vector:
     if np.ndim(rate) > 0:
         values = np.asarray(rate, dtype=np.float64)
         if len(values) != episodes:
             raise InputError(f"{name}: a list of {len(values)} given for {episodes} episodes; expected one per episode")
         return values
-    falling = (episodes - np.arange(episodes)) / episodes if schedule == "linear" else np.ones(episodes)
+    falling = (episodes - np.arange(episodes)) / episodes if falls else np.ones(episodes)
     return float(rate) * falling  # type: ignore[arg-type]

@@ -1,11 +1,15 @@
 """Agents whose values are linear in features: their values, and the models of forward and backward planning."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from backcast.agents.estimators import ESTIMATORS, register_estimator
 from backcast.agents.kinds import Agent, Setup
+from backcast.agents.settings import RESIDUALS, RIDGE, with_setting
 from backcast.core.arrays import Indices
+from backcast.core.settings import Depends
 from backcast.models.linear.abstract import CorrectionModel
 from backcast.models.linear.expectation import BackwardExpectation, BackwardFeatures, ForwardExpectation
 from backcast.models.linear.exponential import (
@@ -29,9 +33,7 @@ from backcast.planners.linear import (
 )
 from backcast.values.linear import constant
 
-_OBJECTIVES = {"likelihood": LIKELIHOOD, "planner-aware": PLANNER_AWARE, "meta": META}
-RIDGE = 1e-6
-_RESIDUALS = 50
+_ALONG_NO_STATE = "its updates are along the features of no state, and those of states are counted"
 
 
 class LinearModels:
@@ -47,27 +49,41 @@ class LinearModels:
         assert setup.values is not None
         self.setup, self.agent, self.values, self.forward = setup, agent, setup.values, forward
         self.inputs, self.n_inputs = self.values.features, self.values.n_features
-        if agent.get("model_features") is not None:
-            self.inputs, self.n_inputs, _ = setup.features(agent.get("model_features"))
+        if agent.shared("model_features") is not None:
+            self.inputs, self.n_inputs, _ = setup.features(agent.shared("model_features"))
         self.width = int(np.diff(self.values.features.offset).max(initial=0))
-        by_rls = agent.get("learn_by") == "rls"
-        self.ridge = agent.get("ridge", RIDGE) if by_rls else None
+        by_rls = agent.shared("learn_by") == "rls"
+        self.ridge = agent.shared("ridge", RIDGE) if by_rls else None
 
-    def build(self) -> tuple[Any, Any]:
-        """The model that the agent's settings name, and how it is planned with."""
-        name, samples, weights = self.agent.get("model", "expectation"), self.agent.get("sample"), self.values.w.size
-        if name == "abstract":
-            return CorrectionModel(self._fit(weights, self._corrected()), self.forward), LearnedCorrection()
-        if name == "naive":
-            return self._of_features(0), MeanFeatures()
-        if name == "gaussian":
-            drawn = DrawnFeatures(samples or 1, np.zeros(weights), self.setup.stream())
-            return self._of_features(self.agent.get("buffer", _RESIDUALS)), drawn
-        model = self._exponential(_OBJECTIVES[name]) if name in _OBJECTIVES else self._expectation()
+    def abstract(self) -> tuple[Any, Any]:
+        """The corrections themselves."""
+        return CorrectionModel(self._fit(self.values.w.size, self._corrected()), self.forward), LearnedCorrection()
+
+    def naive(self) -> tuple[Any, Any]:
+        """The mean of the features before."""
+        return self._of_features(0), MeanFeatures()
+
+    def gaussian(self) -> tuple[Any, Any]:
+        """The mean of the features before, and residuals to draw around it."""
+        samples, residuals = self.agent.shared("sample", 1), self.agent.shared("buffer", RESIDUALS)
+        return self._of_features(residuals), DrawnFeatures(samples, np.zeros(self.values.w.size), self.setup.stream())
+
+    def expectation(self) -> tuple[Any, Any]:
+        """Expected features, or a measure over pairs."""
+        return self._planned(self._expectation())
+
+    def exponential(self, objective: int) -> tuple[Any, Any]:
+        """An exponential family, learned by this objective."""
+        return self._planned(self._exponential(objective))
+
+    def _planned(self, model: Any) -> tuple[Any, Any]:
+        """A model of outcomes, and how it is planned with."""
+        samples, step_sizes = self.agent.shared("sample"), self.agent.step_sizes(self.setup)
         if samples is not None:
-            return model, SampledOutcomes(samples, self.setup.stream())
-        pairs = self.setup.n_states * self.setup.n_actions
-        return model, ExpectedTargets() if self.forward else ExpectedOutcomes(np.zeros(pairs))
+            return model, SampledOutcomes(samples, self.setup.stream(), step_sizes)
+        if self.forward:
+            return model, ExpectedTargets(step_sizes)
+        return model, ExpectedOutcomes(np.zeros(self.setup.n_states * self.setup.n_actions), step_sizes)
 
     def _expectation(self) -> Any:
         n, actions = self.values.n_features, self.setup.n_actions
@@ -149,3 +165,72 @@ class LinearModels:
             reach = np.bincount(self.inputs.which, fan[states], self.n_inputs)
             room = np.minimum(reach.astype(np.int64), outputs)
         return regression(self.inputs, self.n_inputs, outputs, np.tile(room, n_actions), n_actions, ridge)
+
+
+@register_estimator("expectation", linear=True, takes=("learn_by",))
+def expectation(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """Expected features of what follows; looking backward, a measure over the pairs before."""
+    return LinearModels(setup, agent, forward).expectation()
+
+
+@register_estimator(
+    "naive",
+    linear=True,
+    takes=("learn_by",),
+    not_forward="to plan with the mean of the features alone is right there; use 'expectation'",
+    not_averaged=_ALONG_NO_STATE,
+)
+def naive(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """Looking backward, the mean of the features before, as if it were those of one pair."""
+    return LinearModels(setup, agent, forward).naive()
+
+
+@register_estimator("likelihood", linear=True, takes=("sample",))
+def likelihood(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """An exponential family over the states known, learned by maximum likelihood: the softmax of linear models."""
+    return LinearModels(setup, agent, forward).exponential(LIKELIHOOD)
+
+
+@register_estimator("planner-aware", linear=True, takes=("sample",))
+def planner_aware(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """The same family as "likelihood", learned from the error of its expected correction."""
+    return LinearModels(setup, agent, forward).exponential(PLANNER_AWARE)
+
+
+@register_estimator(
+    "gaussian",
+    linear=True,
+    takes=("learn_by", "buffer", "sample"),
+    not_forward="samples around the mean make on average the update of 'expectation'; use that",
+    not_averaged=_ALONG_NO_STATE,
+)
+def gaussian(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """Looking backward, features drawn around their mean."""
+    return LinearModels(setup, agent, forward).gaussian()
+
+
+@register_estimator("abstract", linear=True, not_averaged=_ALONG_NO_STATE)
+def abstract(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """The expected corrections themselves, as functions of the features."""
+    return LinearModels(setup, agent, forward).abstract()
+
+
+@register_estimator(
+    "meta",
+    linear=True,
+    takes=("sample",),
+    not_averaged="it is learned for one step size that all states share, and then each has its own",
+)
+def meta(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """The same family as "likelihood", learned so that little error is left after planning with it."""
+    return LinearModels(setup, agent, forward).exponential(META)
+
+
+def _learn_by(given: Mapping[str, Any]) -> str | None:
+    """LMS, for models to which it makes a difference."""
+    model = ESTIMATORS.get(given.get("model", "expectation"))
+    return "lms" if "features" in given and model is not None and "learn_by" in model.takes else None
+
+
+LEARN_BY = Depends(_learn_by, "lms with features")
+BUFFER = with_setting("model", RESIDUALS, "gaussian")

@@ -1,53 +1,114 @@
-"""The model-free neighbours of the paper's agents: returns, traces, and the traces that are expected."""
+"""The model-free neighbours of the paper's agents: SARSA, returns, traces, and the traces that are expected."""
 
 from typing import Any
 
+from backcast.agents.combinations import about_memory
 from backcast.agents.kinds import Agent, Setup, register
 from backcast.agents.settings import LINEAR_VALUES
 from backcast.core.errors import InputError
 from backcast.learners.expected_trace import ExpectedTraceLearner, expected_traces
 from backcast.learners.monte_carlo import monte_carlo as monte_carlo_learner
+from backcast.learners.sarsa import ExpectedSarsa, Sarsa
 from backcast.learners.traces import TraceLearner, no_traces
+from backcast.learners.window import Window, empty_window
 from backcast.models import NoModel
 from backcast.planners import NoPlanner
+from backcast.values.step_sizes import step_sizes_at_first
 
 _LAM = 0.9
 _MOST_PLACES = 20_000_000  # of expected traces, 24 bytes each
 
 
 @register(
+    "sarsa",
+    family="TD and SARSA",
+    label="SARSA",
+    only="control",
+    counterpart="td",
+    learns_model=False,
+    settings=("horizon", *LINEAR_VALUES),
+    defaults={"horizon": 1},
+    rules=(about_memory,),
+    reference="Rummery and Niranjan, On-Line Q-Learning Using Connectionist Systems, 1994; over n steps: Sutton and"
+    " Barto, Reinforcement Learning, 2nd ed. 2018, section 7.2",
+    spans=False,
+    averages=True,
+)
+def sarsa(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Learns what the policy that acts is worth, from the action that it took next: SARSA, or n-step SARSA."""
+    return NoModel(), NoPlanner(), Sarsa(_window(setup, agent))
+
+
+@register(
+    "expected-sarsa",
+    family="TD and SARSA",
+    label="expected SARSA",
+    only="control",
+    counterpart="td",
+    learns_model=False,
+    settings=("horizon", *LINEAR_VALUES),
+    defaults={"horizon": 1},
+    rules=(about_memory,),
+    reference="van Seijen, van Hasselt, Whiteson and Wiering, A Theoretical and Empirical Analysis of Expected Sarsa,"
+    " ADPRL 2009",
+    spans=False,
+    averages=True,
+)
+def expected_sarsa(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+    """Learns what the policy that acts is worth, from all that it might do next: Expected SARSA, also over n steps."""
+    return NoModel(), NoPlanner(), ExpectedSarsa(_window(setup, agent))
+
+
+@register(
     "monte-carlo",
+    family="Returns and traces",
+    label="Monte Carlo",
     learns_model=False,
     settings=LINEAR_VALUES,
+    rules=(about_memory,),
     reference="Sutton and Barto, Reinforcement Learning, 2nd ed. 2018, chapter 5; every visit:"
     " Singh and Sutton, Reinforcement Learning with Replacing Eligibility Traces, Machine Learning 1996",
+    averages=True,
 )
 def monte_carlo(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns values from the returns of whole episodes: every-visit Monte Carlo."""
-    return NoModel(), NoPlanner(), monte_carlo_learner(setup.max_steps)
+    return NoModel(), NoPlanner(), monte_carlo_learner(setup.max_steps, agent.step_sizes(setup))
 
 
 @register(
     "td-lambda",
+    family="Returns and traces",
+    label="TD(λ)",
     only="prediction",
     counterpart="q-lambda",
     learns_model=False,
+    spans=False,
     settings=("lam", "traces", *LINEAR_VALUES),
+    defaults={"lam": _LAM},
+    rules=(about_memory,),
     reference="Sutton, Learning to Predict by the Methods of Temporal Differences, Machine Learning 1988",
+    averages=True,
 )
 def td_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns values from real steps, with eligibility traces: TD(λ)."""
     traces = no_traces(1, setup.n_states * setup.n_actions)
-    return NoModel(), NoPlanner(), TraceLearner(traces, _lam(agent), agent.get("traces") == "replacing")
+    replacing = agent.shared("traces") == "replacing"
+    return NoModel(), NoPlanner(), TraceLearner(traces, _lam(agent), replacing, agent.step_sizes(setup))
 
 
 @register(
     "q-lambda",
+    family="Returns and traces",
+    label="Q(λ)",
     only="control",
     counterpart="td-lambda",
     learns_model=False,
+    spans=False,
     settings=("lam", "traces", *LINEAR_VALUES),
+    defaults={"lam": _LAM},
+    rules=(about_memory,),
     reference="Watkins, Learning from Delayed Rewards, 1989",
+    averages=True,
 )
 def q_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns values from real steps, with traces that are cut by exploration: Watkins's Q(λ)."""
@@ -56,9 +117,14 @@ def q_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 
 @register(
     "expected-trace",
+    family="Returns and traces",
     numbered=True,
+    spans=False,
+    connects_pairs=True,
     settings=("lam", "features"),
+    defaults={"lam": _LAM},
     reference="van Hasselt, Madjiheurem, Hessel, Silver, Barreto and Borsa, Expected Eligibility Traces, AAAI 2021",
+    averages=True,
 )
 def expected_trace(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns which pairs lead to a pair and gives all of them credit: expected eligibility traces, ET(λ)."""
@@ -68,12 +134,17 @@ def expected_trace(setup: Setup, agent: Agent) -> tuple[Any, ...]:
             f"agent: {agent.kind!r} keeps a trace between any two of the state-action pairs, here {pairs:,} × {pairs:,}"
             f" of them; at most {_MOST_PLACES:,} are allowed"
         )
-    model = expected_traces(pairs, _lam(agent))
-    return model, NoPlanner(), ExpectedTraceLearner(model)
+    model = expected_traces(pairs, _lam(agent), step_sizes_at_first(agent.averages, pairs))
+    return model, NoPlanner(), ExpectedTraceLearner(model, agent.step_sizes(setup))
+
+
+def _window(setup: Setup, agent: Agent) -> Window:
+    """Room for as many steps as an n-step method waits for."""
+    return empty_window(agent.get("horizon", 1), setup.discount, agent.step_sizes(setup))
 
 
 def _lam(agent: Agent) -> float:
-    lam = agent.get("lam", _LAM)
+    lam = agent.shared("lam", _LAM)
     if isinstance(lam, tuple):
         raise InputError(
             f"lam: one for each state given, but {agent.kind!r} has traces that fade everywhere alike;"

@@ -3,25 +3,17 @@
 import dataclasses
 from typing import Any
 
-import numpy as np
-
+from backcast.agents.combinations import PLANNING, about_memory
+from backcast.agents.estimators import ESTIMATORS, Estimator
 from backcast.agents.kinds import Agent, Setup, register
-from backcast.agents.linear_models import LinearModels
-from backcast.agents.settings import LINEAR, LINEAR_VALUES
-from backcast.agents.tabular_models import backward_model, forward_model
+from backcast.agents.linear_models import BUFFER, LEARN_BY
+from backcast.agents.settings import LINEAR_VALUES, usual_model
+from backcast.agents.tabular_models import lambda_by_td
+from backcast.core.errors import InputError, nearest
+from backcast.learners import NStep
+from backcast.learners.window import empty_window
 from backcast.models import BothModels, NoModel
-from backcast.planners import (
-    AllPredecessors,
-    AllSuccessors,
-    BackwardPlanner,
-    BothPlanners,
-    ForwardPlanner,
-    NoPlanner,
-    Predecessors,
-    SampledPredecessors,
-    SampledSuccessors,
-)
-from backcast.planners.linear import WeighedPredecessors
+from backcast.planners import BackwardPlanner, BothPlanners, ForwardPlanner, NoPlanner
 
 _SPANS = ("horizon", "weights", "lam", "lam_by", "option")
 _LINEAR = ("features", "model_features", "learn_by", "ridge", "memory")
@@ -33,38 +25,74 @@ _PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Ass
 
 @register(
     "td",
+    family="TD and SARSA",
+    label="TD",
     only="prediction",
     counterpart="q",
     learns_model=False,
-    settings=LINEAR_VALUES,
-    reference="Sutton, Learning to Predict by the Methods of Temporal Differences, 1988",
+    settings=("horizon", *LINEAR_VALUES),
+    defaults={"horizon": 1},
+    rules=(about_memory,),
+    reference="Sutton, Learning to Predict by the Methods of Temporal Differences, 1988; over n steps: Sutton and"
+    " Barto, Reinforcement Learning, 2nd ed. 2018, section 7.1",
+    spans=False,
+    averages=True,
 )
 def td(setup: Setup, agent: Agent) -> tuple[Any, ...]:
-    """Learns values from real steps only: TD(0)."""
-    return NoModel(), NoPlanner()
+    """Learns values from real steps only: TD(0), or n-step TD."""
+    n = agent.shared("horizon", 1)
+    if n == 1:
+        return NoModel(), NoPlanner()
+    return NoModel(), NoPlanner(), NStep(empty_window(n, setup.discount, agent.step_sizes(setup)))
 
 
 @register(
     "q",
+    family="TD and SARSA",
+    label="Q-learning",
     only="control",
     counterpart="td",
     learns_model=False,
-    settings=LINEAR_VALUES,
+    settings=("horizon", *LINEAR_VALUES),
+    defaults={"horizon": 1},
+    rules=(about_memory,),
     reference="Watkins, Learning from Delayed Rewards, 1989",
+    spans=False,
+    averages=True,
 )
 def q(setup: Setup, agent: Agent) -> tuple[Any, ...]:
-    """Learns values from real steps only: Q-learning."""
+    """Learns values from real steps only: Q-learning, or over n steps, cut by exploration."""
     return td(setup, agent)
 
 
-@register("forward", frame="previous", direction="forward", settings=_FORWARD, reference=_PAPER)
+@register(
+    "forward",
+    family="Forward planning",
+    frame="previous",
+    direction="forward",
+    settings=_FORWARD,
+    defaults={"learn_by": LEARN_BY},
+    rules=PLANNING,
+    averages=True,
+    reference=_PAPER,
+)
 def forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns a forward model and re-evaluates a state from its imagined successors (Algorithm 3)."""
     model, how = _model_and_how(setup, agent, looks_forward=True)
     return model, ForwardPlanner(agent.plans_from_current, not agent.learn, how)
 
 
-@register("backward", frame="current", direction="backward", settings=_BACKWARD, reference=_PAPER)
+@register(
+    "backward",
+    family="Backward planning",
+    frame="current",
+    direction="backward",
+    settings=_BACKWARD,
+    defaults={"learn_by": LEARN_BY, "buffer": BUFFER},
+    rules=PLANNING,
+    averages=True,
+    reference=_PAPER,
+)
 def backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Learns a backward model and corrects all states that lead to a state (Algorithms 2 and 4)."""
     model, how = _model_and_how(setup, agent, looks_forward=False)
@@ -73,12 +101,15 @@ def backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 
 @register(
     "true-forward",
+    family="Forward planning",
     frame="previous",
     direction="forward",
     true=True,
     learns_model=False,
     settings=("features", "horizon", "weights", "lam", "option", "sample", "top"),
+    rules=PLANNING,
     reference=_PAPER,
+    averages=True,
 )
 def true_forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Plans forward with the true transitions, rewards and terminations."""
@@ -87,51 +118,63 @@ def true_forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 
 @register(
     "true-backward",
+    family="Backward planning",
     frame="current",
     direction="backward",
     true=True,
     learns_model=False,
     only="prediction",
+    counterpart="backward",
     settings=("features", "horizon", "weights", "lam", "option", "sample", "top", "depth"),
+    rules=PLANNING,
     reference=_PAPER,
+    averages=True,
 )
 def true_backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Plans backward with the true backward model of the policy that is evaluated."""
     return backward(setup, agent)
 
 
-@register("both", frame="each", direction="both", numbered=True, settings=_BOTH, reference=_PAPER)
+@register(
+    "both",
+    family="Backward planning",
+    label="forward and backward",
+    frame="each",
+    direction="both",
+    numbered=True,
+    settings=_BOTH,
+    defaults={"model": "counts"},
+    rules=PLANNING,
+    averages=True,
+    reference=_PAPER,
+)
 def both(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Forward planning from s and backward planning from s' in each step, with counted models of both directions."""
-    counted = agent.settings if agent.get("model") else (("model", "counts"), *agent.settings)
+    others = (pair for pair in agent.settings if pair[0] != "model")
+    counted = (("model", agent.get("model", "counts")), *others)
     ahead, behind = (dataclasses.replace(agent, kind=kind, settings=counted) for kind in ("forward", "backward"))
     (model, planner), (back, planner_back) = forward(setup, ahead), backward(setup, behind)
     return BothModels(model, back), BothPlanners(planner, planner_back)
 
 
 def _model_and_how(setup: Setup, agent: Agent, looks_forward: bool) -> tuple[Any, Any]:
-    """A model, and how it is planned with: one of features if the agent's is, else one with rows of states."""
-    learned = agent.get("features") is not None and not agent.knows_the_truth
-    if learned and agent.get("model", "expectation") in LINEAR:
-        return LinearModels(setup, agent, looks_forward).build()
-    if looks_forward:
-        return forward_model(setup, agent), _successors(setup, agent)
-    return backward_model(setup, agent), _predecessors(setup, agent)
+    """A model, as the agent's `model` says, and how it is planned with."""
+    if agent.shared("lam_by") == "td":
+        return lambda_by_td(setup, agent, looks_forward)
+    estimator = estimator_of(agent)
+    if not estimator.linear:
+        setup.refuse_observations(agent)
+    model, how = estimator.build(setup, agent, looks_forward)
+    rows = getattr(model, "rows", None)
+    if rows is not None and bool(rows.width) != estimator.leaves:
+        verb, flag = ("leaves something", True) if rows.width else ("leaves nothing", False)
+        raise InputError(f"model: {estimator.name!r} {verb} to outcomes never observed; register it with leaves={flag}")
+    return model, how
 
 
-def _successors(setup: Setup, agent: Agent) -> Any:
-    """Expected updates over all or the most probable successors, or sampled ones."""
-    samples = agent.get("sample")
-    return AllSuccessors(agent.get("top", 0)) if samples is None else SampledSuccessors(samples, setup.stream(2))
-
-
-def _predecessors(setup: Setup, agent: Agent) -> Any:
-    """Corrections of all predecessors, of the most probable or of sampled ones, and of theirs in turn."""
-    samples, top, depth = agent.get("sample"), agent.get("top", 0), agent.get("depth", 1)
-    if samples is not None:
-        return SampledPredecessors(samples, depth, setup.stream())
-    if top or depth > 1:
-        return Predecessors(top, depth, *(np.zeros(depth, dtype=np.int64) for _ in range(3)))
-    if agent.get("features") is not None:
-        return WeighedPredecessors(np.zeros(setup.n_states * setup.n_actions))
-    return AllPredecessors()
+def estimator_of(agent: Agent) -> Estimator:
+    """How an agent's model is estimated."""
+    name = "true" if agent.knows_the_truth else agent.shared("model", usual_model(dict(agent.settings)))
+    if name not in ESTIMATORS:
+        raise InputError(f"model: {name!r} given, expected one of {', '.join(ESTIMATORS)}{nearest(name, ESTIMATORS)}")
+    return ESTIMATORS[name]

@@ -21,14 +21,14 @@ def room_for(setup: Setup, agent: Agent, forward: bool) -> tuple[Indices, Indice
     """
     n, pairs = setup.n_states, setup.n_states * setup.n_actions
     rows, width = (pairs, n) if forward else (n, pairs)
-    longest = len(agent.get("weights", ())) or agent.get("horizon", 1)
-    anything = agent.get("lam") is not None or agent.get("option") is not None
+    longest = len(agent.shared("weights", ())) or agent.shared("horizon", 1)
+    anything = agent.shared("lam") is not None or agent.shared("option") is not None
     if not anything and longest == 1 and setup.world is None:
         return np.zeros(rows, dtype=np.int64), np.zeros(n, dtype=np.int64)
     if anything or setup.world is None:
         room, restarts = np.full(rows, width), np.full(n, n if setup.world is None else _ends(setup))
     else:
-        room, restarts = _within(setup.world, longest, agent.get("weights") is not None, forward)
+        room, restarts = _within(setup.world, longest, agent.shared("weights") is not None, forward)
     if room.sum() + restarts.sum() > _MOST_PLACES:
         raise InputError(
             f"agent: {agent.name!r} would connect up to {int(room.sum()):,} pairs of states in this world, more than"

@@ -1,21 +1,38 @@
 """What can be set about an agent: one table, from which checks, studies, the lab's form, lists and docs are made."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from backcast.core.arrays import as_floats, as_whole, refuse_non_finite
 from backcast.core.errors import InputError
-from backcast.core.settings import Check, Form, Setting, choice, number, switch, whole
+from backcast.core.settings import Check, Depends, Form, Setting, choice, number, switch, whole
 from backcast.features import FeatureMap, as_features
 from backcast.models.options import Option
 
 Settings = tuple[tuple[str, Any], ...]
 
-TABULAR = ("softmax", "counts", "true")
 LINEAR_VALUES = ("features", "memory")  # of kinds whose values may be linear in features of whatever is observed
-LINEAR = ("expectation", "naive", "likelihood", "planner-aware", "gaussian", "abstract", "meta")
+PIECES = ("shrinkage", "unseen", "untried")  # of the prior of `blend`
+RIDGE, MEMORY, RESIDUALS = 1e-6, 4096, 50
+
+
+def usual_model(given: Mapping[str, Any]) -> str | None:
+    """The paper's softmax; with features the model of their expectation; counts where a softmax cannot be.
+
+    Rows that are learned by TD are neither.
+    """
+    if given.get("features") is not None:
+        return "expectation"
+    if given.get("lam_by") == "td":
+        return None
+    ends = getattr(given.get("option"), "termination", None) is not None
+    return "counts" if given.get("conditioned") or ends else "softmax"
+
+
+MODEL = Depends(usual_model, "softmax; expectation with features; counts where a softmax cannot be")
 
 
 def _lam(name: str, given: Any) -> Any:
@@ -50,13 +67,23 @@ def _features(name: str, given: Any) -> FeatureMap:
     return as_features(name, given).recipe
 
 
+def _prior(name: str, given: Any) -> Any:
+    """True or False, or some pieces of the prior, as one word: "shrinkage+untried"."""
+    if isinstance(given, (bool, np.bool_)):
+        return bool(given)
+    pieces = given.split("+") if isinstance(given, str) else given
+    if not isinstance(pieces, (list, tuple)) or not pieces or not set(pieces) <= set(PIECES):
+        raise InputError(f"{name}: {given!r} given, expected True, False or some of {', '.join(PIECES)}, as a list")
+    return "+".join(piece for piece in PIECES if piece in pieces)
+
+
 def _rate(words: str, least: Callable[[Any], Any]) -> Check:
     """A step size or a probability: a number, or a list with one for each episode, which may end with 0."""
 
     def check(name: str, given: Any) -> Any:
         try:
-            values = np.atleast_1d(np.asarray(np.nan if given is None else given, dtype=np.float64))
-        except (TypeError, ValueError) as error:
+            values = np.atleast_1d(as_floats(name, np.nan if given is None else given))
+        except InputError as error:
             raise InputError(f"{name}: {given!r} given, expected {words} or a list of them") from error
         good = (least(values) & (values <= 1)) | ((values == 0) & (np.ndim(given) > 0))
         if values.ndim != 1 or values.size == 0 or not good.all():
@@ -66,16 +93,15 @@ def _rate(words: str, least: Callable[[Any], Any]) -> Check:
     return check
 
 
-def _step_size(name: str, meaning: str, symbol: str, default: float | None) -> Setting:
+def _step_size(name: str, meaning: str, symbol: str, default: float | Depends, label: str) -> Setting:
     words = "a step size in (0, 1]"
     form, check = Form(0, 1, above=True), _rate(words, lambda rates: rates > 0)
-    return Setting(
-        name, meaning, check, float | tuple[float, ...], f"{words}, or one for each episode", symbol, default, form
-    )
+    many = f"{words}, or one for each episode"
+    return Setting(name, meaning, check, float | tuple[float, ...], many, symbol, default, form, label)
 
 
 def _frame(name: str, given: Any) -> Any:
-    if given not in ("previous", "current"):
+    if given not in _FRAMES:
         raise InputError(f"frame: {given!r} given, expected 'previous' (plan from s) or 'current' (plan from s')")
     return given
 
@@ -86,41 +112,72 @@ def _learn(name: str, given: Any) -> bool:
     return bool(given)
 
 
-def _schedule(name: str, given: Any) -> str:
-    if given not in ("linear", "constant"):
-        raise InputError(f"schedule: {given!r} given, expected 'linear' or 'constant'")
-    return str(given)
+def _schedule(name: str, meaning: str, default: str | Depends, *allowed: str, label: str = "") -> Setting:
+    def check(name: str, given: Any) -> str:
+        if given not in allowed:
+            words = " or ".join((", ".join(map(repr, allowed[:-1])), repr(allowed[-1])))
+            raise InputError(f"{name}: {given!r} given, expected {words}")
+        return str(given)
+
+    word, of = choice(name, meaning, *allowed, label=label), cast(Any, Literal[allowed])
+    return replace(word, check=check, of=of, default=default)
+
+
+def _schedule_of_epsilon(given: Mapping[str, Any]) -> str:
+    return "linear" if given["schedule"] == "linear" else "constant"
+
+
+def _horizon(given: Mapping[str, Any]) -> int | None:
+    return None if any(given.get(name) is not None for name in ("weights", "lam", "option")) else 1
+
+
+def with_setting(setting: str, default: Any, *values: Any) -> Depends:
+    """A default that is taken if another setting has one of these values, or any."""
+    words = f"{default} with {setting}" + ("" if not values else f" {' or '.join(map(repr, values))}")
+
+    def on(given: Mapping[str, Any]) -> Any:
+        found = given.get(setting)
+        return default if found is not None and (not values or found in values) else None
+
+    return Depends(on, words)
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:
     return {setting.name: setting for setting in settings}
 
 
-_FRAMES, _SCHEDULES = ("previous", "current"), ("linear", "constant")
+_FRAMES = "previous", "current"
 _FRAME: Any = Literal[_FRAMES]
-_SCHEDULE: Any = Literal[_SCHEDULES]
 _PROBABILITY, _FEATURES = "a probability in [0, 1]", "a map of `backcast.features`, or a matrix (S, d)"
 _RECIPE: Any = dict[str, Any] | str
 _NUMBERS: Any = float | tuple[float, ...]
 COMMON = _table(  # what all kinds take, as far as it applies; arguments of `backcast.agent`
     Setting(
         "frame", "which state to plan from: s or s'", _frame, _FRAME, '"previous" or "current"',
-        form=Form(choices=_FRAMES),
+        form=Form(choices=_FRAMES, words=("s, the previous", "s′, the current")), label="plans from",
     ),
     Setting(
         "learn", "learn from real steps beside planning; without it: pure planning", _learn, bool, "True or False",
-        default=True, form=Form(),
+        default=True, form=Form(), label="learns from real steps too",
     ),
-    _step_size("alpha", "step size of learning", "α", 1.0),
-    _step_size("alpha_model", "step size of the model", "αₘ", 1.0),
-    _step_size("alpha_plan", "step size of planning (by default that of learning)", "αₚ", None),
+    _step_size("alpha", "step size of learning", "α", 1.0, "step size α"),
+    _step_size("alpha_model", "step size of the model", "αₘ", 1.0, "model’s step size αₘ"),
+    _step_size(
+        "alpha_plan", "step size of planning", "αₚ", Depends(lambda given: given["alpha"], "alpha"),
+        "planning’s step size αₚ",
+    ),
     Setting(
         "epsilon", "probability of a random action", _rate(_PROBABILITY, lambda rates: rates >= 0),
-        _NUMBERS, f"{_PROBABILITY}, or one for each episode", "ε", 0.5, Form(0, 1),
+        _NUMBERS, f"{_PROBABILITY}, or one for each episode", "ε", 0.5, Form(0, 1), "exploration ε",
     ),
-    Setting(
-        "schedule", "rates fall to 0 over the run, or stay", _schedule, _SCHEDULE, '"linear" or "constant"',
-        default="linear", form=Form(choices=_SCHEDULES),
+    _schedule(
+        "schedule", "rates fall to 0 over the run, or stay, or steps are divided by the number of updates of an entry",
+        "linear", "linear", "constant", "average",
+    ),
+    _schedule(
+        "epsilon_schedule", "ε falls to 0 over the run, or stays",
+        Depends(_schedule_of_epsilon, "linear if schedule is, else constant"), "linear", "constant",
+        label="schedule of ε",
     ),
 )  # fmt: skip
 SETTINGS = _table(  # what some kinds take besides
@@ -129,28 +186,56 @@ SETTINGS = _table(  # what some kinds take besides
         "model_features", "features that a linear model is conditioned on, if they are others", _features,
         _RECIPE, _FEATURES,
     ),
-    choice("model", "how the model is estimated", *TABULAR, *LINEAR, lab=TABULAR),
+    choice("model", "how the model is estimated", "", default=MODEL),  # see `backcast.agents.estimators`
     choice("learn_by", "how a linear model is learned: by gradient steps or by least squares", "lms", "rls", lab=()),
-    number("ridge", "ridge of least squares", 0, np.inf, "a number above 0"),
-    Setting("memory", "observations of a Box that are remembered", _memory, int, "a whole number, 2 or more"),
-    whole("horizon", "steps that the model looks back or ahead", 1, 1000, symbol="n", form=Form(1, 20)),
+    number(
+        "ridge", "ridge of least squares", 0, np.inf, "a number above 0", form=None,
+        default=with_setting("learn_by", RIDGE, "rls"),
+    ),
+    Setting(
+        "memory", "observations of a Box that are remembered", _memory, int, "a whole number, 2 or more",
+        default=with_setting("features", MEMORY),
+    ),
+    whole(
+        "horizon", "steps that a model looks back or ahead, or of a return", 1, 1000, symbol="n", form=Form(1, 20),
+        default=Depends(_horizon, "1 unless weights, lam or option says how far"),
+    ),
     Setting("weights", "a mixture of models over 1, 2, … steps", _weights, tuple[float, ...], "numbers that sum to 1"),
     Setting(
         "lam", "decay λ of a λ-model or of traces", _lam, _NUMBERS, "a number in [0, 1], or one for each state", "λ",
-        form=Form(0, 1),
+        form=Form(0, 1), label="λ",
     ),
-    choice("lam_by", "how a λ-model is learned: along the trajectory, or by rows that bootstrap", "mc", "td"),
+    choice(
+        "lam_by", "how a λ-model is learned: along the trajectory, or by rows that bootstrap", "mc", "td",
+        default=with_setting("lam", "mc"), label="λ-model learned by",
+    ),
     Setting("option", "the model of an option", _option, dict[str, Any], "`backcast.Option`"),
-    switch("conditioned", "a row for each action that led here, and a backward policy"),
-    whole("sample", "sampled updates after each step", form=Form(1, 200)),
-    whole("top", "only the most probable states", form=Form(1, 1000)),
-    whole("depth", "levels of predecessors that are corrected", form=Form(1, 4)),
-    number("forget", "rate at which the model forgets", 0, 1, "a rate in [0, 1)", below=True, form=Form(0, 0.999)),
-    switch("importance", "weight steps, to model the greedy policy", symbol="importance weights"),
-    choice("traces", "what a second visit does to a trace", "accumulating", "replacing"),
-    choice("variant", "whose priorities", "moore-atkeson", "peng-williams", "mcmahan-gordon"),
+    switch(
+        "conditioned", "a row for each action that led here, and a backward policy", default=False,
+        label="conditioned on the action",
+    ),
+    whole("sample", "updates by planning after each step", 0, form=Form(0, 200), label="samples"),
+    whole("top", "only the most probable states", form=Form(1, 1000), label="most likely only"),
+    whole("depth", "levels of predecessors that are corrected", form=Form(1, 4), default=1),
+    number(
+        "forget", "rate at which the model forgets", 0, 1, "a rate in [0, 1)", below=True, form=Form(0, 0.999),
+        default=0.0,
+    ),
+    switch(
+        "importance", "weight steps, to model the greedy policy", symbol="importance weights", default=False,
+        label="importance weights",
+    ),
+    choice("traces", "what a second visit does to a trace", "accumulating", "replacing", default="accumulating"),
+    choice(
+        "variant", "whose priorities", "moore-atkeson", "peng-williams", "mcmahan-gordon", default="moore-atkeson"
+    ),
     number("bonus", "imagined reward for what was not tried for long", 0, form=Form(0, 1)),
     whole("buffer", "transitions, or residuals, that are remembered", form=Form(1, 100_000)),
+    Setting(
+        "prior", "what is assumed of what was seen rarely or never", _prior, bool | str | tuple[str, ...],
+        f"True or False, or some of {', '.join(PIECES)}", form=Form(),
+    ),
+    number("gate", "what an update must promise, in gains of real steps", 0, symbol="κ", form=Form(0, 100)),
     number("exponent", "how much priorities count", 0, form=Form(0, 4)),
 )  # fmt: skip
 
@@ -166,5 +251,9 @@ def _short(value: Any) -> str:
     if isinstance(value, FeatureMap):
         return value.name
     if isinstance(value, tuple):
-        return "-".join(f"{number:g}" for number in value[:6]) + ("…" if len(value) > 6 else "")
+        return "-".join(map(_in_a_list, value[:6])) + ("…" if len(value) > 6 else "")
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _in_a_list(value: Any) -> str:
+    return f"{value:g}" if type(value) in (int, float) else _short(value)

@@ -15,39 +15,46 @@ from backcast.planners.small_backups import BySize, SmallBackups
 from backcast.planners.sweeping import ByCostToGo, MooreAtkeson, PengWilliams
 from backcast.values.table import zeros
 
-_ONE_BY_ONE = "it sets one value to what its model expects, and where states share features that changes others"
-_BACKUPS = 5  # after each real step, unless `sample` says otherwise
+ONE_BY_ONE = "it sets one value to what its model expects, and where states share features that changes others"
+_BACKUPS = 5  # after each real step
 
 
 @register(
     "sweeping",
+    family="Sweeping and solving",
     plans=True,
     learns_model=False,
-    table_only=_ONE_BY_ONE,
+    table_only=ONE_BY_ONE,
     settings=("variant", "sample", "forget"),
+    defaults={"sample": _BACKUPS},
     reference="Moore and Atkeson, Prioritized Sweeping, Machine Learning 13, 1993; Peng and Williams, Efficient"
     " Learning and Planning Within the Dyna Framework, 1993; McMahan and Gordon, Fast Exact Planning in Markov Decision"
     " Processes, ICAPS 2005",
+    averages=True,
 )
 def sweeping(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Prioritized sweeping: full backups of a counted model where they change most (variant: whose priorities)."""
-    variant, model = agent.get("variant", "moore-atkeson"), two_way_model(setup, agent)
+    variant, model = agent.shared("variant", "moore-atkeson"), two_way_model(setup, agent)
     if variant == "mcmahan-gordon":
         return model, small_backups_planner(setup, agent, ByCostToGo(np.full(1, -np.inf))), TD(False)
     n_states, n_actions = setup.n_states, setup.n_actions
-    backups, expected, told = agent.get("sample", _BACKUPS), zeros(n_states, n_actions), np.zeros(n_states)
+    backups, expected, told = agent.shared("sample", _BACKUPS), zeros(n_states, n_actions), np.zeros(n_states)
     if variant == "peng-williams":
-        return model, PengWilliams(backups, expected, told, empty_queue(n_states * n_actions))
+        queue = empty_queue(n_states * n_actions)
+        return model, PengWilliams(backups, expected, told, queue, agent.step_sizes(setup))
     return model, MooreAtkeson(backups, expected, told, empty_queue(n_states))
 
 
 @register(
     "small-backups",
+    family="Sweeping and solving",
     plans=True,
     learns_model=False,
-    table_only=_ONE_BY_ONE,
+    table_only=ONE_BY_ONE,
     settings=("sample", "forget"),
+    defaults={"sample": _BACKUPS},
     reference="van Seijen and Sutton, Planning by Prioritized Sweeping with Small Backups, ICML 2013",
+    averages=True,
 )
 def small_backups(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """Prioritized sweeping by small backups, O(1) each; real steps are learned from by its planner, never by TD."""
@@ -56,11 +63,13 @@ def small_backups(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 
 @register(
     "certainty-equivalence",
+    family="Sweeping and solving",
     plans=True,
     learns_model=False,
     table_only="it solves for each value by itself, and where states share features the sweeps need not settle",
     settings=("forget",),
     reference="Kumar and Varaiya, Stochastic Systems: Estimation, Identification and Adaptive Control, 1986",
+    averages=True,
 )
 def certainty_equivalence(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     """After each episode the values that solve the counted model, whatever TD made of them during the episode."""
@@ -69,11 +78,11 @@ def certainty_equivalence(setup: Setup, agent: Agent) -> tuple[Any, ...]:
 
 def small_backups_planner(setup: Setup, agent: Agent, urgency: Any) -> SmallBackups:
     """A planner that has passed on nothing yet."""
-    n_states, backups = setup.n_states, agent.get("sample", _BACKUPS)
+    n_states, backups = setup.n_states, agent.shared("sample", _BACKUPS)
     return SmallBackups(backups, np.zeros(n_states), empty_queue(n_states), urgency)
 
 
 def two_way_model(setup: Setup, agent: Agent) -> TwoWayModel:
     """A model in which nothing was counted yet."""
     rows, led_here = empty_counts(setup.fan_out()), empty_counts(setup.fan_in())
-    return TwoWayModel(rows, led_here, setup.n_actions, agent.get("forget", 0.0))
+    return TwoWayModel(rows, led_here, setup.n_actions, agent.shared("forget", 0.0))

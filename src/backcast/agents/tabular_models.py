@@ -1,13 +1,17 @@
-"""The models of forward and backward planning, made as an agent's settings say."""
+"""Models of states: how forward and backward planning's models are estimated, and made as an agent's settings say."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from backcast.agents.estimators import register_estimator
 from backcast.agents.kinds import Agent, Setup
+from backcast.agents.planned import how_to_plan
 from backcast.agents.room import room_for
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
+from backcast.core.memory import side_by_side
 from backcast.models import BackwardModel, ExtendedForward, ExtendedModel, ForwardModel, LambdaModel
 from backcast.models.counts import CountRows, empty_counts
 from backcast.models.lambda_td import empty_mixtures
@@ -15,120 +19,169 @@ from backcast.models.options import option_chances, per_state
 from backcast.models.past import GREEDY, NOBODY, Stop, empty_past
 from backcast.models.rows import empty_rows
 from backcast.models.truth import backward_rows, extended_rows, forward_rows, restart_rows
+from backcast.values.step_sizes import step_sizes, step_sizes_at_first
 
 _LONGEST = 2048  # steps that a model looks back at most where states decide
+MakeRows = Callable[[Indices, int], Any]  # from places for each row, (rows,), and the number of outcomes
 
 
-def forward_model(setup: Setup, agent: Agent) -> Any:
-    """Over one step softmax, counts or the truth; over several what is learned along the way, or the truth."""
-    n, control, how = setup.n_states, not setup.is_prediction, _how(agent)
-    if agent.get("lam_by") == "td":
-        if control:
-            raise InputError("lam_by: looking forward, 'td' needs a prediction world: rows of states, not of pairs")
-        return _lambda_by_td(setup, agent, forward=True)
+@register_estimator("softmax", leaves=True, called="a softmax")
+def softmax(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """The paper's: logits of all outcomes, moved by steps of cross-entropy; in control, rewards of states."""
+
+    def rows(room: Indices, width: int) -> Any:
+        return empty_rows(room, width, agent.averages)
+
     if agent.looks_far:
-        ways = _along_the_way(setup, agent, forward=True)
-        return ExtendedForward(ways, ways.rows, np.zeros(n), np.zeros(2))
-    goes_on = np.zeros(n) if control else np.ones(n)
-    if how == "true":
-        assert setup.world is not None
-        rows: Any = forward_rows(setup.world)
-        goes_on = np.where(setup.world.mdp.terminal, -1.0, 1.0)
+        return model_of_rows(setup, agent, forward, rows)
+    model: Any
+    if forward:
+        by_pair = setup.is_prediction
+        model = one_step_forward(setup, agent, rows(setup.fan_out(), setup.n_states), by_pair=by_pair)
     else:
-        rows = empty_counts(setup.fan_out()) if how == "counts" else empty_rows(setup.fan_out(), n)
-    return ForwardModel(
-        rows=rows,
-        state_reward=np.zeros(n),
-        goes_on=goes_on,
-        ahead=np.zeros(n),
-        sum_ahead=np.zeros(2),
-        n_actions=setup.n_actions,
-        by_pair=how != "softmax" or not control,
-        learns_ends=how != "true" and control,
-        learns=how != "true",
-        forgets=agent.get("forget", 0.0),
-    )
+        model = _one_step_backward(setup, agent, rows(setup.fan_in(), setup.n_states * setup.n_actions), learns=True)
+    return model, how_to_plan(setup, agent, forward, model)
 
 
-def backward_model(setup: Setup, agent: Agent) -> Any:
-    """One step of the paper's softmax or of the truth; else what is learned along the way."""
-    if agent.get("lam_by") == "td":
-        return _lambda_by_td(setup, agent, forward=False)
-    how = _how(agent)
-    if agent.looks_far or how == "counts":
-        return _along_the_way(setup, agent, forward=False)
-    if how == "true":
-        assert setup.world is not None
-        rows = backward_rows(setup.world)
+@register_estimator("counts")
+def counts(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """How often each outcome was observed: the maximum-likelihood estimate."""
+    return model_of_rows(setup, agent, forward, lambda room, width: empty_counts(room))
+
+
+@register_estimator("true", true=True, called="the true model")
+def true(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """The probabilities and rewards of the world itself."""
+    world = setup.world
+    assert world is not None
+    model: Any
+    if agent.looks_far:
+        ways = _along_the_way(setup, agent, forward, lambda room, width: extended_rows(world, agent.span, forward))
+        ways = ways._replace(arrivals=np.ones(setup.n_states), learns=False)
+        model = _looking_forward(ways) if forward else ways
+    elif forward:
+        goes_on = np.where(world.mdp.terminal, -1.0, 1.0)
+        model = one_step_forward(setup, agent, forward_rows(world), goes_on, learns_ends=False, learns=False)
     else:
-        rows = empty_rows(setup.fan_in(), setup.n_states * setup.n_actions)
+        model = _one_step_backward(setup, agent, backward_rows(world), learns=False)
+    return model, how_to_plan(setup, agent, forward, model)
+
+
+def model_of_rows(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> tuple[Any, Any]:
+    """A model that learns rows of one's own, over as many steps as the agent says, and how it is planned with.
+
+    Args:
+        setup: where the agent lives.
+        agent: the agent.
+        forward: whether the model looks forward: a row for each pair s·A + a over states. Otherwise it looks backward:
+            a row for each state over pairs.
+        make: from the places that each row needs at most, (rows,), and the number N of possible outcomes to rows in
+            which nothing was observed (`backcast.models.contract.OutcomeRows`).
+    """
+    setup.refuse_observations(agent)
+    model: Any
+    if forward and not agent.looks_far:
+        model = one_step_forward(setup, agent, _complete(make(setup.fan_out(), setup.n_states)))
+    else:
+        ways = _along_the_way(setup, agent, forward, make)
+        model = _looking_forward(ways) if forward else ways
+    return model, how_to_plan(setup, agent, forward, model)
+
+
+def _complete(rows: Any) -> Any:
+    """Rows, refused if they lack what models ask of them."""
+    missing = [name for name in ("observe", "forget", "with_room") if not hasattr(rows, name)]
+    if missing:
+        raise InputError(f"rows: {type(rows).__name__} has no {', '.join(missing)}; see docs/extending.md")
+    return rows
+
+
+def one_step_forward(setup: Setup, agent: Agent, rows: Any, goes_on: Vector | None = None, **more: Any) -> ForwardModel:
+    """P(s' | s, a) with rewards beside its entries; `more` are other attributes of `ForwardModel`."""
+    n, control = setup.n_states, not setup.is_prediction
+    state_reward, kept, ahead = side_by_side(n, float, float, float)
+    kept[:] = float(not control) if goes_on is None else goes_on
+    usual = {
+        "state_reward": state_reward,
+        "goes_on": kept,
+        "ahead": ahead,
+        "sum_ahead": np.zeros(2),
+        "n_actions": setup.n_actions,
+        "by_pair": True,
+        "learns_ends": control,
+        "learns": True,
+        "forgets": agent.shared("forget", 0.0),
+        "step_size": step_sizes(agent.averages, n),
+    }
+    return ForwardModel(rows=rows, **{**usual, **more})
+
+
+def _one_step_backward(setup: Setup, agent: Agent, rows: Any, learns: bool) -> BackwardModel:
+    """The paper's P←(s̃, ã | s)."""
     return BackwardModel(
         rows=rows,
         state_reward=np.zeros(setup.n_states),
         n_actions=setup.n_actions,
         by_pair=setup.is_prediction,
-        learns=how != "true",
-        forgets=agent.get("forget", 0.0),
+        learns=learns,
+        forgets=agent.shared("forget", 0.0),
         target_policy=_target_policy(setup, agent),
         restarts=_restarts(setup, agent, np.zeros(setup.n_states, dtype=np.int64)),
+        step_size=step_sizes(agent.averages, setup.n_states),
     )
 
 
-def _how(agent: Agent) -> str:
-    """How the model is estimated: "softmax", unless that cannot be, "counts" or "true"."""
-    if agent.knows_the_truth:
-        return "true"
-    ends = getattr(agent.get("option"), "termination", None) is not None
-    return str(agent.get("model", "counts" if agent.get("conditioned") or ends else "softmax"))
-
-
-def _lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> ExtendedForward | LambdaModel:
+def lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """A λ-model whose rows bootstrap, and how it is planned with."""
+    setup.refuse_observations(agent)
+    if forward and not setup.is_prediction:
+        raise InputError("lam_by: looking forward, 'td' needs a prediction world: rows of states, not of pairs")
     width = setup.n_states * (1 if forward else setup.n_actions)
     room_for(setup, agent, forward)  # refuses worlds that are too large
-    rows = empty_mixtures(setup.n_states, width)
-    lam = per_state("lam", agent.get("lam"), setup.n_states)
+    rows = empty_mixtures(setup.n_states, width, step_sizes_at_first(agent.averages, setup.n_states))
+    lam = per_state("lam", agent.shared("lam"), setup.n_states)
     told = np.zeros(1, dtype=np.bool_)
-    model = LambdaModel(rows, lam, np.full(1, -1), told, setup.n_actions, forward)
-    return ExtendedForward(model, rows, NOBODY, NOBODY) if forward else model
+    ways = LambdaModel(rows, lam, np.full(1, -1), told, setup.n_actions, forward)
+    model: Any = ExtendedForward(ways, rows, NOBODY, NOBODY) if forward else ways
+    return model, how_to_plan(setup, agent, forward, model)
 
 
-def _along_the_way(setup: Setup, agent: Agent, forward: bool) -> ExtendedModel:
-    """Counts, or softmax rows over several steps; or the truth in their place."""
+def _looking_forward(ways: ExtendedModel) -> ExtendedForward:
+    return ExtendedForward(ways, ways.rows, np.zeros(ways.arrivals.size), np.zeros(2))
+
+
+def _along_the_way(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> ExtendedModel:
+    """What is learned along the way the agent came."""
     n, pairs = setup.n_states, setup.n_states * setup.n_actions
-    how, span, option = _how(agent), _span(setup, agent), agent.get("option")
-    conditioned = bool(agent.get("conditioned"))
+    span, option = _span(setup, agent), agent.shared("option")
+    conditioned = bool(agent.shared("conditioned"))
     ends = None if option is None else option.termination
     if forward and option is not None and ends is None:
         raise InputError("option.termination: none given, but looking forward an option needs an end to look to")
     room, restarts = room_for(setup, agent, forward)
-    if how == "true":
-        rows: Any = extended_rows(setup.world, agent.span, forward)
-    elif how == "counts":
-        rows = empty_counts(_given_action(room, n, setup.n_actions) if conditioned else room)
-    else:
-        rows = empty_rows(room, n if forward else pairs)
+    room = _given_action(room, n, setup.n_actions) if conditioned else room
     return ExtendedModel(
-        rows=rows,
+        rows=_complete(make(room, n if forward or conditioned else pairs)),
         restarts=_restarts(setup, agent, restarts),
         led=np.zeros(pairs),
-        arrivals=np.ones(n) if how == "true" else np.zeros(n),
+        arrivals=np.zeros(n),
         weight=np.ones(n) if ends is None else per_state("option.termination", ends, n),
         past=empty_past(len(span.weights) or _LONGEST),
         stop=Stop(np.cumsum(span.weights), span.stop, span.go_on, setup.stream(1)),
         usual_discount=_usual_discount(span, setup.discount),
         target_policy=_target_policy(setup, agent),
-        forgets=agent.get("forget", 0.0),
+        forgets=agent.shared("forget", 0.0),
         n_actions=setup.n_actions,
         conditioned=conditioned,
         forward=forward,
         terminates=forward and option is not None,
-        learns=how != "true",
+        learns=True,
     )
 
 
 def _restarts(setup: Setup, agent: Agent, room: Indices) -> CountRows:
     """Ways that began at a terminal state: counted, or true where sampled planning goes on over them."""
-    if not agent.knows_the_truth or agent.get("depth", 1) == 1 or agent.get("sample") is None:
+    if not agent.knows_the_truth or agent.shared("depth", 1) == 1 or agent.shared("sample") is None:
         return empty_counts(room)
     assert setup.world is not None
     return restart_rows(setup.world, agent.span)
@@ -174,14 +227,14 @@ def _usual_discount(span: Span, discount: float) -> float:
 
 def _target_policy(setup: Setup, agent: Agent) -> Vector:
     """The policy that steps are weighted towards: an option's, the greedy one, or nobody's."""
-    option = agent.get("option")
+    option = agent.shared("option")
     policy = None if option is None else option.policy
     if setup.is_prediction and policy is not None:
         raise InputError("option.policy: in a prediction world the policy is that of the world; leave it out")
-    if setup.is_prediction and agent.get("importance"):
+    if setup.is_prediction and agent.shared("importance"):
         raise InputError("importance: in a prediction world there is one policy, and steps are taken by it")
     if policy is None:
-        return GREEDY if agent.get("importance") else NOBODY
+        return GREEDY if agent.shared("importance") else NOBODY
     probabilities = np.asarray(policy, dtype=np.float64)
     if probabilities.shape != (setup.n_states, setup.n_actions):
         raise InputError(

@@ -47,6 +47,8 @@ _VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"model": "counts", "forget": 0.05},
         {"model": "counts", "importance": True},
     ],
+    "td": [{"horizon": 10}],
+    "q": [{"horizon": 10}],
     "sweeping": [{"variant": "peng-williams"}, {"variant": "mcmahan-gordon"}],
     "td-lambda": [{"traces": "replacing"}],
     "q-lambda": [{"traces": "replacing"}],

@@ -34,12 +34,15 @@ if TYPE_CHECKING:
 @with_run_options
 def reproduce(
     studies: Annotated[
-        list[str] | None, typer.Argument(help="Studies by name (default: the paper's), or `all`; see backcast list.")
+        list[str] | None,
+        typer.Argument(
+            help="Studies by name, or groups: paper (the default), beyond, textbook, all; see backcast list."
+        ),
     ] = None,
     *,
     options: RunOptions,
 ) -> None:
-    """Run the paper's studies, or those beyond it, write figures and a report, and judge the paper's claims.
+    """Run the paper's studies, or others, write figures and a report, and judge the paper's claims.
 
     What is finished stays: run it again to continue, or with more seeds to add to what is there.
 
@@ -49,12 +52,12 @@ def reproduce(
 
     Example: backcast reproduce estimation --engine dask --scheduler tcp://10.0.0.1:8786
     """
-    from backcast.studies import PAPER, STUDIES, named_study
+    from backcast.studies import in_group, named_study
     from backcast.studies.reading import outline
     from backcast.studies.store import Asked
 
     check_options(options)
-    chosen = [named_study(name) for name in (STUDIES if studies == ["all"] else studies or PAPER)]
+    chosen = [named_study(name) for name in in_group(studies or ["paper"])]
     if options.dry_run:
         tell_plan([outline(study, study.name, options.seeds) for study in chosen], options)
         return

@@ -35,6 +35,7 @@ def list_(
         _print_kind(kind)
         return
     from backcast import exact, worlds
+    from backcast.agents.estimators import ESTIMATORS
     from backcast.agents.kinds import KINDS
     from backcast.drivers.metrics import METRICS
     from backcast.studies import STUDIES, named_study
@@ -53,6 +54,9 @@ def list_(
             print(f"  {'':<30}  settings: {', '.join(each.settings)}")
         if each.reference:
             print(f"  {'':<30}  {each.reference}")
+    print("\nModels (what the setting model names):")
+    for estimator in ESTIMATORS.values():
+        _print_entry(estimator.name, estimator.summary)
     print("\nMetrics (of runs):")
     for metric in METRICS.values():
         _print_entry(metric.name, f"{metric.label}; {metric.better} ({metric.purpose or 'prediction and control'})")
@@ -67,9 +71,8 @@ def list_(
 def _print_kind(name: str) -> None:
     """A kind of agent or of world, with all that can be set about it."""
     from backcast.agents.kinds import KINDS
-    from backcast.agents.settings import COMMON
     from backcast.core.errors import InputError, nearest
-    from backcast.studies.search import takes
+    from backcast.studies.search import searchable
     from backcast.worlds.kinds import WORLDS
 
     known = [*KINDS, *WORLDS]
@@ -78,8 +81,7 @@ def _print_kind(name: str) -> None:
     if name in KINDS:
         kind = KINDS[name]
         print(f"{name}: {kind.summary}\n{kind.reference}\n")
-        table = {**COMMON, **kind.table}
-        _print_settings([table[each] for each in takes(name)])
+        _print_settings(searchable(name).values())
     if name in WORLDS:
         print(f"{name}: {WORLDS[name].summary}\n")
         _print_settings(WORLDS[name].keys.values())
@@ -88,7 +90,7 @@ def _print_kind(name: str) -> None:
 def _print_settings(settings: "Collection[Setting]") -> None:
     width = max(14, *(len(setting.name) for setting in settings)) + 2
     for setting in settings:
-        default = "" if setting.default is None else f" (default {setting.default})"
+        default = f" (default {setting.default_in_words})" if setting.default_in_words else ""
         print(f"  {setting.name:<{width}}{setting.meaning}\n  {'':<{width}}{setting.allowed}{default}")
 
 
@@ -156,17 +158,28 @@ def lab(
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="A further name for this lab, such as that of a proxy."),
     ] = None,
+    allow_import: Annotated[
+        list[str] | None,
+        typer.Option("--allow-import", metavar="MODULE", help="A module with kinds of your own, to be imported."),
+    ] = None,
 ) -> None:
     """Watch two agents plan side by side in the browser, until Ctrl-C.
+
+    Plugins of installed packages are imported, and what --allow-import names.
 
     Example: backcast lab
 
     Example: backcast lab --port 9000 --no-browser
 
     Example: backcast lab --host 0.0.0.0 --allow-host lab.example.org
+
+    Example: backcast lab --allow-import my_module
     """
     from backcast.lab.serving import serve
+    from backcast.studies.plugins import import_plugins
 
+    tell_installed()
+    import_plugins(allow_import or (), "--allow-import")
     code = 0
     try:
         serve(host, port, not no_browser, allow_hosts=allow_host or ())

@@ -94,9 +94,9 @@ def dense(matrix: Matrix) -> Vector:
 
 
 def ratio(numerator: Matrix, denominator: Matrix) -> Matrix:
-    """Elementwise numerator / denominator, dense or sparse; 0 where the denominator, and so both, are 0."""
+    """Elementwise numerator / denominator, dense or sparse; 0 where the denominator is 0."""
     if sparse.issparse(numerator):
         rows, columns = numerator.nonzero()
-        quotient = numerator[rows, columns] / denominator[rows, columns]
+        quotient = ratio(dense(numerator[rows, columns]), dense(denominator[rows, columns]))
         return sparse.csr_array((quotient, (rows, columns)), shape=numerator.shape)
     return np.divide(numerator, denominator, out=np.zeros_like(denominator), where=denominator != 0)

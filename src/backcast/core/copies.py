@@ -14,8 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
 from backcast.core.compiling import intrinsic, types
-
-_LINE = 64  # bytes of a cache line: copies begin there, and arrays that begin there still do
+from backcast.core.memory import LINE
 
 
 class Copies(NamedTuple):
@@ -37,7 +36,7 @@ class Copies(NamedTuple):
 
 
 class Layout:
-    """How to copy a tree. Arrays that share memory in the tree do so in each copy.
+    """How to copy a tree. Arrays that share memory in the tree do so in each copy; what begins a line still does.
 
     Arrays of zeros come last in a copy: the system gives zeros away, and pages that nobody writes to cost nothing.
 
@@ -56,8 +55,8 @@ class Layout:
 
     def copies(self, number: int) -> Copies:
         """So many copies, in memory of their own."""
-        room = np.zeros(number * self.size + _LINE, dtype=np.uint8)
-        start = -room.__array_interface__["data"][0] % _LINE
+        room = np.zeros(number * self.size + LINE, dtype=np.uint8)
+        start = -room.__array_interface__["data"][0] % LINE
         memory = room[start : start + number * self.size]
         memory.reshape(number, self.size)[:, : self._written] = self._bytes[: self._written]
         arrays = (place.view(memory) for place in self._places)
@@ -90,12 +89,12 @@ def _begins(arrays: list[NDArray[Any]]) -> tuple[list[int], int, int]:
     groups = _overlapping(arrays)
     for group in sorted(groups, key=lambda group: not any(arrays[place].any() for place in group)):
         low = min(byte_bounds(arrays[place])[0] for place in group)
-        begin = size + (low - size) % _LINE
+        begin = size + (low - size) % LINE
         for place in group:
             begins[place] = arrays[place].__array_interface__["data"][0] - low + begin
         size = begin + max(byte_bounds(arrays[place])[1] for place in group) - low
         written = size if any(arrays[place].any() for place in group) else written
-    return begins, written, size + -size % _LINE
+    return begins, written, size + -size % LINE
 
 
 def _overlapping(arrays: list[NDArray[Any]]) -> list[list[int]]:

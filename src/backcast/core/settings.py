@@ -15,17 +15,41 @@ import numpy as np
 
 from backcast.core.arrays import as_number, as_whole
 from backcast.core.errors import InputError, nearest
+from backcast.core.freezing import freeze, frozen_value
 
 Check = Callable[[str, Any], Any]
 
 
 class Form(NamedTuple):
-    """How the lab asks for a setting: a number between bounds, one of some choices, a switch, or a list of numbers."""
+    """How the lab asks for a setting: a number between bounds, one of some choices, a switch, or a list of numbers.
+
+    Attributes:
+        low: the smallest number allowed; None if there is none.
+        high: the largest.
+        above: whether `low` itself is not allowed.
+        below: whether `high` itself is not allowed.
+        choices: what can be chosen.
+        words: the same choices in words, if they are not clear by themselves.
+    """
 
     low: float | None = None
     high: float | None = None
-    above: bool = False  # whether `low` itself is not allowed
+    above: bool = False
+    below: bool = False
     choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+class Depends(NamedTuple):
+    """A default that depends on the other settings.
+
+    Attributes:
+        on: from the settings given to the value; None where the setting makes no difference.
+        words: the value and when it is taken: "0.1 with features".
+    """
+
+    on: Callable[[Mapping[str, Any]], Any]
+    words: str
 
 
 @dataclass(frozen=True)
@@ -39,8 +63,9 @@ class Setting:
         of: the type of plain data that a study gives it by.
         allowed: what is allowed, in words.
         symbol: in formulas and figures.
-        default: what is taken if nothing is given, where it is always the same.
+        default: what is taken if nothing is given: a value, or one that `Depends` on other settings; None: nothing.
         form: how the lab asks for it; None if it does not.
+        label: what the lab's form calls it, if that is not its name.
     """
 
     name: str
@@ -51,6 +76,22 @@ class Setting:
     symbol: str = ""
     default: Any = None
     form: Form | None = None
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "default", freeze(self.default))
+
+    def usual(self, given: Mapping[str, Any]) -> Any:
+        """What is taken beside the settings given."""
+        return self.default.on(given) if isinstance(self.default, Depends) else self.default
+
+    @property
+    def default_in_words(self) -> str:
+        """The default as lists and docs have it; empty if there is none."""
+        if isinstance(self.default, Depends):
+            return self.default.words
+        known = list(self.default) if isinstance(self.default, tuple) else self.default
+        return "" if known is None else str(known)
 
 
 def choice(name: str, meaning: str, *allowed: str, lab: tuple[str, ...] | None = None, **more: Any) -> Setting:
@@ -67,7 +108,7 @@ def choice(name: str, meaning: str, *allowed: str, lab: tuple[str, ...] | None =
 
 
 def whole(name: str, meaning: str, low: int = 1, high: int | None = None, **more: Any) -> Setting:
-    """A setting that is a whole number."""
+    """A setting that is a whole number; the lab asks for it within the same bounds unless `form` says otherwise."""
 
     def check(name: str, given: Any) -> int:
         if as_whole(name, given, low) > (np.inf if high is None else high):
@@ -75,13 +116,13 @@ def whole(name: str, meaning: str, low: int = 1, high: int | None = None, **more
         return int(given)
 
     words = f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high:,}"
-    return Setting(name, meaning, check, int, words, **more)
+    return Setting(name, meaning, check, int, words, **{"form": Form(low, high), **more})
 
 
 def number(
     name: str, meaning: str, low: float, high: float = np.inf, words: str = "", *, below: bool = False, **more: Any
 ) -> Setting:
-    """A setting that is a number from low to high, or `below` high."""
+    """A setting that is a number from low to high, or `below` high; the lab asks for it within the same bounds."""
     if not words:
         words = (
             f"a number, {low:g} or more" if np.isinf(high) else f"a number in [{low:g}, {high:g}{')' if below else ']'}"
@@ -90,7 +131,8 @@ def number(
     def check(name: str, given: Any) -> float:
         return as_number(name, given, low, np.nextafter(high, low) if below else high, words)
 
-    return Setting(name, meaning, check, float, words, **more)
+    form = Form(low, None if np.isinf(high) else high, below=below)
+    return Setting(name, meaning, check, float, words, **{"form": form, **more})
 
 
 def switch(name: str, meaning: str, **more: Any) -> Setting:
@@ -99,12 +141,11 @@ def switch(name: str, meaning: str, **more: Any) -> Setting:
 
 
 def free(name: str, meaning: str = "") -> Setting:
-    """A setting of which nothing is known but its name: it may be anything; lists become tuples."""
+    """A setting of which nothing is known but its name: it may be anything that has a hash.
 
-    def check(name: str, given: Any) -> Any:
-        return tuple(check(name, each) for each in given) if isinstance(given, list) else given
-
-    return Setting(name, meaning, check, Any, "anything")
+    Lists and arrays become tuples, dicts do not change any more (`backcast.core.freezing`).
+    """
+    return Setting(name, meaning, frozen_value, Any, "anything")
 
 
 def _switch(name: str, given: Any) -> bool:
@@ -129,21 +170,35 @@ class Bounds(NamedTuple):
     lab: float | None = None
 
 
+class Label(NamedTuple):
+    """What the lab calls an argument, as part of an annotation: `n: Annotated[int, Bounds(1), Label("states")] = 13`.
+
+    Attributes:
+        text: in a form.
+        symbol: in formulas and figures.
+    """
+
+    text: str
+    symbol: str = ""
+
+
 class Annotation(NamedTuple):
-    """What an annotation says: the type without None, its bounds if there are any, and whether None is allowed."""
+    """What an annotation says: the type without None, bounds and a label if there are any, whether None is allowed."""
 
     of: Any
     bounds: Bounds | None
     optional: bool
+    label: Label = Label("")
 
 
 def read_annotation(annotation: Any) -> Annotation:
     """Take an annotation apart, such as `Annotated[int, Bounds(1)] | None`."""
     if get_origin(annotation) is Annotated:
         of, *more = get_args(annotation)
-        inner = read_annotation(of)
+        inner, more = read_annotation(of), more[::-1]  # of several, the outermost is the last
         bounds = next((each for each in more if isinstance(each, Bounds)), inner.bounds)
-        return inner._replace(bounds=bounds)
+        label = next((each for each in more if isinstance(each, Label)), inner.label)
+        return inner._replace(bounds=bounds, label=label)
     if get_origin(annotation) in (Union, UnionType):
         parts = [each for each in get_args(annotation) if each is not NoneType]
         optional = len(parts) < len(get_args(annotation))
@@ -155,8 +210,8 @@ def read_annotation(annotation: Any) -> Annotation:
 
 def setting_of(name: str, annotation: Any, meaning: str = "", default: Any = None) -> Setting | None:
     """The setting that an argument of a function is, from its annotation; None if it cannot be given as plain data."""
-    of, bounds, _ = read_annotation(annotation)
-    more: dict[str, Any] = {"default": default}
+    of, bounds, _, label = read_annotation(annotation)
+    more: dict[str, Any] = {"default": default, "label": label.text, "symbol": label.symbol}
     if bounds is not None and of in (int, float):
         more["form"] = Form(bounds.low, bounds.high if bounds.lab is None else bounds.lab)
         if of is int:
@@ -171,7 +226,8 @@ def setting_of(name: str, annotation: Any, meaning: str = "", default: Any = Non
     plain = _plain(of)
     if plain is None:
         return None
-    form = Form() if plain in (int, float, tuple[int, ...]) else None
+    among = get_args(plain) if get_origin(plain) in (Union, UnionType) else (plain,)
+    form = Form() if {*among} & {int, float, tuple[int, ...]} else None
     return Setting(name, meaning, lambda name, given: given, plain, _in_words(plain), form=form, **more)
 
 

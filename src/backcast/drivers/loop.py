@@ -2,7 +2,7 @@
 
 `observe` is one interaction, `walk` some steps of an episode, `run_episodes` a whole run and `run_seeds` the runs of
 some seeds; all are kernels. The compiled driver (`backcast.run`) calls the last, the stepwise driver (`backcast.train`)
-the first, and the lab, which shows what planning changed, both halves of it: all compute the same numbers.
+the first, and the lab, which shows what planning changed, the parts of `walk`: all compute the same numbers.
 """
 
 from functools import partial
@@ -129,22 +129,46 @@ def walk(
     stop: NDArray[np.uint8],
 ) -> Place:
     """Go on with an episode until it ends, has so many steps, or `stop` is raised; where it stands then."""
-    s, steps, gained, largest, ends, lost = place
-    while not ends and steps < most_steps:
-        if steps & 15 == 0 and raised(stop) != 0:
+    large = table.is_large()
+    while not place.ends and place.steps < most_steps:
+        if place.steps & 15 == 0 and raised(stop) != 0:
             break
-        a = act(agent.values, s, rates[EPSILON], agent_stream)
-        outcome = table.draw_outcome(s, a, uniform(world_stream))
-        r, s2 = table.reward[outcome], table.next_state[outcome]
-        ends = table.terminal[s2]
-        observe(agent, rates, s, a, r, s2, ends, steps == 0)
-        steps += 1
-        gained += r
-        largest = max(largest, abs(r))
-        if exploded(agent, s, a, largest):
-            lost = ends = True
-        s = s2
-    return Place(s, steps, gained, largest, ends, lost)
+        step = next_step(table, agent, rates, world_stream, agent_stream, place)
+        if large:
+            approach(table, agent, step.s2, step.a)
+        learn_from(agent, rates, step)
+        plan_after(agent, rates, step)
+        place = arrive(agent, place, step)
+    return place
+
+
+@kernel
+def next_step(
+    table: Table, agent: Parts, rates: Vector, world_stream: Stream, agent_stream: Stream, place: Place
+) -> Step:
+    """The agent acts, and the world answers; nobody has learned from it yet."""
+    a = act(agent.values, place.s, rates[EPSILON], agent_stream)
+    outcome = table.draw_outcome(place.s, a, uniform(world_stream))
+    s2 = table.lead(outcome)
+    return Step(place.s, a, table.reward[outcome], s2, table.terminal[s2], place.steps == 0)
+
+
+@kernel
+def arrive(agent: Parts, place: Place, step: Step) -> Place:
+    """Where the episode stands after a step that was learned from and planned after: values may have exploded."""
+    largest = max(place.largest, abs(step.r))
+    lost = exploded(agent, step.s, step.a, largest)
+    return Place(step.s2, place.steps + 1, place.gained + step.r, largest, step.ends or lost, lost)
+
+
+@kernel
+def approach(table: Table, agent: Parts, s: int, a: int) -> None:
+    """Ask memory for what world and agent will need if a is taken in s: of all that may follow, one guess."""
+    near = table.near(s, a)
+    table.approach(near, s)
+    agent.values.fetch(near * table.n_actions)
+    agent.model.approach(near, s)
+    agent.planner.approach(near, s)
 
 
 @kernel

@@ -213,7 +213,7 @@ def check_seeds(seeds: int | Iterable[Seed]) -> Sequence[Any]:
     chosen = [_as_seed(seed) for seed in seeds]  # type: ignore[union-attr]
     if not chosen:
         raise InputError("seeds: an empty list given, expected a number or a list of numbers, 0 or more")
-    if len(set(chosen)) < len(chosen):
+    if len({tuple(np.random.SeedSequence(seed).generate_state(4).tolist()) for seed in chosen}) < len(chosen):
         raise InputError("seeds: a seed is given twice, which would count one run as two")
     return chosen
 

@@ -13,10 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from backcast.agents import Agent, agent
+from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.kinds import KINDS
 from backcast.core.archive import Archive, opened_archive, refusing_damage
 from backcast.core.errors import InputError, in_a_line
 from backcast.core.files import atomic_path
+from backcast.core.freezing import freeze
 from backcast.features.maps import Content, FeatureMap
 from backcast.models.options import Option
 
@@ -63,7 +65,7 @@ def read_runs(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         read = {name: archive[name] for name in _KINDS if name not in ("runs_format", "text")}
         _refuse_bad_text(text, len(read["steps"]))
         text["agent"] = _agent_from(text["agent"])
-        text["seeds"] = _as_tuple(text["seeds"])
+        text["seeds"] = freeze(text["seeds"])
         return text, {name: None if name in _OPTIONAL and not array.size else array for name, array in read.items()}
 
 
@@ -128,14 +130,15 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _agent_from(plain: dict[str, Any]) -> Agent:
-    """An agent as `plain_agent` described it; its settings are checked if this process knows the kind."""
-    given = {each.name: _as_tuple(plain[each.name]) for each in fields(Agent)}
-    kind, settings = given["kind"], given.pop("settings")
-    if kind in KINDS:
+    """An agent as `plain_agent` described it; its settings are checked if this process knows the kind and the model."""
+    plain = {"epsilon_schedule": None, **plain}  # files may be older than this setting
+    given = {each.name: freeze(plain[each.name]) for each in fields(Agent) if each.name != "settings"}
+    kind, settings = given["kind"], plain["settings"]
+    if kind in KINDS and (KINDS[kind].has_own("model") or settings.get("model") in (None, *ESTIMATORS)):
         return agent(**given, **{name: _whole(value) for name, value in settings.items()})
     if not isinstance(kind, str):
         raise ValueError("its agent has no kind")
-    return Agent(**given, settings=tuple((str(name), _as_tuple(value)) for name, value in settings.items()))
+    return Agent(**given, settings=tuple((str(name), freeze(value)) for name, value in settings.items()))
 
 
 def _whole(value: Any) -> Any:
@@ -145,8 +148,3 @@ def _whole(value: Any) -> Any:
     if set(value) == {"row", "column", "entry", "shape"}:
         return sparse.csr_array((value["entry"], (value["row"], value["column"])), shape=tuple(value["shape"]))
     return {name: _whole(each) for name, each in value.items()}
-
-
-def _as_tuple(value: Any) -> Any:
-    """The same, with tuples in place of lists: agents and seeds can be hashed."""
-    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value

@@ -11,7 +11,8 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
 
 from backcast.agents import Agent
-from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.kinds import Setup
+from backcast.agents.settings import MEMORY
 from backcast.core.arrays import as_fraction, as_whole
 from backcast.core.copies import Copies
 from backcast.core.errors import InputError
@@ -28,8 +29,6 @@ from backcast.values.policies import act
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.tables import from_gymnasium, unusable
 from backcast.worlds.world import World
-
-_MEMORY = 4096
 
 
 class Stepwise:
@@ -247,12 +246,10 @@ def _setup(env: Any, world: World | None, agent: Agent, discount: float, seed: i
         return Setup(int(space.n), n_actions, discount)
     if not isinstance(space, Box):
         raise InputError(f"env: {unusable(space)}")
-    if agent.get("features") is None:
+    if agent.shared("features") is None:
         raise InputError(
             f"agent: {agent.name!r} has a table, and needs numbered states; the observation space is {space}."
             " Give it features=backcast.features.tiles() or fourier()"
         )
-    if KINDS[agent.kind].numbered or agent.get("model") in ("counts", "true"):
-        raise InputError(f"agent: {agent.name!r} has a model of numbered states; the observation space is {space}")
-    memory = agent.get("memory", _MEMORY)
+    memory = agent.shared("memory", MEMORY)
     return Setup(memory, n_actions, discount, observations=Observations(space, memory, seed))

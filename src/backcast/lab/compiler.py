@@ -1,7 +1,7 @@
 """A process that compiles what a scene needs and leaves it in the cache: `python -m backcast.lab.compiler open`.
 
-It reads the scene from its input, and ends when its input does: the lab that wanted it has gone then. It prints a line
-now and then that says how far it is.
+It reads the scene from its input, with the modules that registered its kinds, and ends when its input does: the lab
+that wanted it has gone then. It prints a line now and then that says how far it is.
 """
 
 import json
@@ -14,17 +14,19 @@ import numpy as np
 
 def main() -> None:
     """Compile for one scene."""
-    config = json.loads(sys.stdin.readline())
+    told = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_lab, daemon=True).start()
     from backcast.core.waiting import listening
     from backcast.lab.config import read_config
     from backcast.lab.further import begin_runs
     from backcast.lab.opening import warmed_up
     from backcast.lab.scene import Scene
+    from backcast.studies.plugins import import_plugins
 
+    import_plugins(told["plugins"])
     work = {"open": warmed_up, "further": begin_runs}[sys.argv[1]]
     with listening(lambda compilation: print(compilation, flush=True)):
-        work(Scene(read_config(config)), np.zeros(1, dtype=np.uint8))
+        work(Scene(read_config(told["config"])), np.zeros(1, dtype=np.uint8))
     os._exit(0)  # the other thread waits for the input, and cannot be told to end
 
 

@@ -3,15 +3,17 @@
 Whoever can open the page can ask for anything that is allowed here, so everything has an upper bound.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from pydantic import Field, ValidationError, create_model, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
 
 from backcast.agents import Agent, agent
-from backcast.agents.kinds import KINDS
-from backcast.agents.settings import COMMON, SETTINGS
+from backcast.agents.kinds import KINDS, Kind
+from backcast.agents.settings import COMMON
 from backcast.core.errors import InputError
-from backcast.core.settings import Form, Setting
+from backcast.core.settings import Depends, Form, Setting
+from backcast.studies.search import takes
 from backcast.studies.worldspec import Strict, WorldSpec, one_of
 from backcast.worlds.kinds import WORLDS, WorldKind
 
@@ -59,10 +61,21 @@ class LabWorld(WorldSpec):
         return self
 
 
-class _LabAgent(Strict):
-    """An agent: the arguments of `backcast.agent`, bounded; None: as they usually are."""
+class LabAgent(Strict):
+    """An agent: the arguments of `backcast.agent` that the lab asks for, bounded; what is not given is as usual."""
+
+    model_config = ConfigDict(extra="allow")  # the settings of its kind, checked
 
     kind: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_checked_settings(cls, given: Any) -> Any:
+        kind = KINDS.get(given["kind"]) if isinstance(given, dict) and isinstance(given.get("kind"), str) else None
+        if kind is None:
+            return given
+        settings = {name: value for name, value in given.items() if name != "kind"}
+        return {"kind": kind.name, **_checked_settings(kind, settings)}
 
     @field_validator("kind")
     @classmethod
@@ -71,10 +84,24 @@ class _LabAgent(Strict):
 
     def build(self) -> Agent:
         """The agent."""
-        return agent(**self.model_dump(exclude_none=True))
+        return agent(**self.model_dump())
 
 
-ASKED = {name: each for name, each in {**COMMON, **SETTINGS}.items() if each.form is not None}
+def _asked(kind: Kind) -> dict[str, tuple[Setting, Form]]:
+    """What the lab asks for about agents of a kind, and how: the settings of all kinds, and its own."""
+    table = {**COMMON, **kind.table}
+    return {name: (each, each.form) for name, each in table.items() if each.form is not None}
+
+
+def _checked_settings(kind: Kind, given: dict[str, Any]) -> dict[str, Any]:
+    """The settings of an agent, within the bounds of their forms; refused where one is not asked for."""
+    fields: Any = {name: _field(*how) for name, how in _asked(kind).items()}
+    for name in given.keys() - fields.keys() - kind.table.keys():
+        if any(name in _asked(other) for other in KINDS.values()):
+            raise ValueError(f"{name} does not belong to {kind.name!r}; its settings are {', '.join(fields)}")
+    return create_model("Settings", __base__=Strict, **fields).model_validate(given).model_dump(exclude_none=True)
+
+
 _TYPES: dict[Any, str] = {bool: "switch", int: "whole", float: "number", tuple[int, ...]: "list"}  # and their words
 
 
@@ -84,18 +111,14 @@ def _type(setting: Setting) -> Any:
 
 
 def _field(setting: Setting, form: Form) -> Any:
-    """The type of a setting in the lab, and a field with the bounds of its form."""
+    """The type of a setting in the lab, and a field with the bounds of its form.
+
+    Only `learn` is always there: what is given of the settings of a kind is part of the agent's name.
+    """
     of: Any = Literal[form.choices] if form.choices else _type(setting)
-    bounds = {"gt" if form.above else "ge": form.low, "le": form.high}
+    bounds = {"gt" if form.above else "ge": form.low, "lt" if form.below else "le": form.high}
     told: Any = {name: bound for name, bound in bounds.items() if bound is not None}
-    return (of, Field(True)) if setting.default is True else (of | None, Field(None, **told))
-
-
-LabAgent: Any = create_model(
-    "LabAgent",
-    __base__=_LabAgent,
-    **{name: _field(setting, setting.form) for name, setting in ASKED.items() if setting.form is not None},
-)
+    return (of, Field(True)) if setting is COMMON["learn"] else (of | None, Field(None, **told))
 
 
 class LabConfig(Strict):
@@ -111,11 +134,17 @@ class LabConfig(Strict):
         """Only what was set, as plain data: what the address of the page holds."""
         return {
             "world": self.world.identity,
-            "left": self.left.model_dump(exclude_none=True),
-            "right": self.right.model_dump(exclude_none=True),
+            "left": self.left.model_dump(),
+            "right": self.right.model_dump(),
             "seed": self.seed,
             "episodes": self.episodes,
         }
+
+
+def homes_of(given: Mapping[str, Any]) -> list[str]:
+    """The modules of others that registered kinds in a configuration (`LabConfig.given`)."""
+    used = WORLDS[given["world"]["kind"]], KINDS[given["left"]["kind"]], KINDS[given["right"]["kind"]]
+    return list(dict.fromkeys(each.home for each in used if not each.is_builtin))
 
 
 def read_config(given: Any) -> LabConfig:
@@ -137,18 +166,43 @@ def _sentence(error: Any) -> str:
     return f"{where}: {shown if len(shown) < 60 else shown[:57] + '…'} given, {message[0].lower() + message[1:]}"
 
 
-def setting_descriptions() -> dict[str, dict[str, Any]]:
-    """What the page needs to build a form: type, bounds, choices and a word of explanation for each setting."""
-    return {name: _described(setting, setting.form) for name, setting in ASKED.items() if setting.form is not None}
+_ORDER = ("frame", "alpha", "epsilon", "schedule", "learn", "alpha_model", "alpha_plan")  # in a form; others follow
 
 
-def _described(setting: Setting, form: Form) -> dict[str, Any]:
+def setting_descriptions(kind: Kind) -> dict[str, dict[str, Any]]:
+    """What the page needs to ask for the settings that make a difference to a kind, in the order of the form.
+
+    `only` is there if a setting makes a difference in prediction or in control alone.
+    """
+    asked = _asked(kind)
+    usual = {name: _usual(setting) for name, (setting, _) in asked.items()}
+    usual["frame"] = kind.frame if kind.frame in asked["frame"][1].choices else None
+    names = [name for name in takes(kind.name) if name in asked]
+    everywhere = takes(kind.name, "prediction")
+    return {
+        name: _described(*asked[name], usual[name]) | ({} if name in everywhere else {"only": "control"})
+        for name in sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    }
+
+
+def _usual(setting: Setting) -> Any:
+    """A default that is always the same."""
+    return None if isinstance(setting.default, Depends) else setting.default
+
+
+def _described(setting: Setting, form: Form, usual: Any) -> dict[str, Any]:
     sentence = f"{setting.meaning[:1].upper()}{setting.meaning[1:]}." if setting.meaning else ""
-    told: dict[str, Any] = {"help": sentence}
-    told["type"] = "choice" if form.choices else _TYPES[_type(setting)]
-    told |= {"choices": list(form.choices)} if form.choices else {}
+    default = f" By default {setting.default.words}." if isinstance(setting.default, Depends) else ""
+    told: dict[str, Any] = {"label": setting.label or setting.name.replace("_", " "), "symbol": setting.symbol}
+    told |= {"help": sentence + default, "type": "choice" if form.choices else _TYPES[_type(setting)], "usual": usual}
+    told |= {"choices": _worded(form)} if form.choices else {}
     bounds = {"least": form.low, "most": form.high}
     return told | {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def _worded(form: Form) -> list[list[str]]:
+    """Each choice, and the same in words."""
+    return [list(pair) for pair in zip(form.choices, form.words or form.choices, strict=True)]
 
 
 def world_descriptions() -> list[dict[str, Any]]:
@@ -170,7 +224,7 @@ def _keys(kind: WorldKind) -> dict[str, dict[str, Any]]:
     asked = {name: choices.get(name, key.form) for name, key in kind.keys.items()}
     usual = {name: None if name == "seed" and kind.drawn else key.default for name, key in kind.keys.items()}
     return {
-        name: _described(kind.keys[name], form) | {"usual": usual[name], "needed": name in kind.required}
+        name: _described(kind.keys[name], form, usual[name]) | {"needed": name in kind.required}
         for name, form in asked.items()
         if form is not None
     }

@@ -19,18 +19,22 @@ _MINOR = 0.01  # of the largest change: what is less is counted, not named or dr
 _HARDLY = 1e-5  # of the largest value: what is less is not worth a number
 
 
+def _whole_way(pair: int) -> float:
+    return 1.0
+
+
 @dataclass(frozen=True)
 class Change:
     """What one part of a step did to the values.
 
     Attributes:
         how: by learning from the step; by planning backward from a state, `origin`; by planning forward for it; or by
-            planning elsewhere, as Dyna and sweeping do.
+            planning elsewhere, as Dyna and sweeping do, or in no direction that the planner says.
         origin: the state that was planned from; None if there was none.
         before: (S, A) q before it.
         after: (S, A) q after it.
         model: the agent's model.
-        rate: the step size of planning.
+        rate: the step size of planning for a pair.
         discount: γ.
     """
 
@@ -39,7 +43,7 @@ class Change:
     before: Vector
     after: Vector
     model: Any
-    rate: float = 1.0
+    rate: Callable[[int], float] = _whole_way
     discount: float = 1.0
 
     @cached_property
@@ -127,7 +131,8 @@ def _contributions(change: Change, s: int, a: int, by: float) -> list[tuple[int,
     states, chances = known.keys.tolist(), known.probability.tolist()
     pulls = list(zip(states, (known.probability * (targets - change.before[s, a])).tolist(), strict=True))
     if change.how == "forward":
-        return [(s2, change.rate * pull) for s2, pull in pulls]
+        rate = change.rate(s * change.before.shape[1] + a)
+        return [(s2, rate * pull) for s2, pull in pulls]
     together = sum(pull for _, pull in pulls)
     if together * by > 0 and abs(by) <= abs(together) * (1 + 1e-6):
         return [(s2, pull * by / together) for s2, pull in pulls]
@@ -148,6 +153,7 @@ def _sentence(change: Change, name_of: Callable[[int], str]) -> str:
     if not states.size:
         nothing = {"backward": f"Planned backward from {origin}: nothing to correct."}
         nothing["forward"] = f"Planned forward for {origin}: nothing to change."
+        nothing["elsewhere"] = f"Planned from {origin}: nothing to change." if origin else ""
         return nothing.get(change.how, "")
     scale = float(np.abs(change.after).max())
     main = int((np.abs(by) >= _MINOR * abs(by[0])).sum())
@@ -162,7 +168,8 @@ def _sentence(change: Change, name_of: Callable[[int], str]) -> str:
         informing = len({arrow[0] for arrow in arrows_of(change)})
         whence = f"{counted(informing, 'state')} that may follow" if informing else "states never seen to follow it"
         return f"Planned forward for {origin}: it changed by {signed(by[0], scale)}, from {whence}."
-    return f"Planned: changed {counted(main, 'state')}, most of all {most}."
+    whence = f" from {origin}" if origin else ""
+    return f"Planned{whence}: changed {counted(main, 'state')}, most of all {most}."
 
 
 def counted(n: int, thing: str) -> str:

@@ -17,6 +17,8 @@ import numpy as np
 from numba.core import event
 from numpy.typing import NDArray
 
+from backcast.lab.config import homes_of
+
 T = TypeVar("T")
 _LOOK = 0.1  # seconds between looks at the flag
 _thread = threading.local()
@@ -120,5 +122,5 @@ def _pass_on(lines: "IO[bytes]", tell: Callable[[str], None]) -> None:
 
 def _tell(child: "subprocess.Popen[bytes]", config: dict[str, Any]) -> None:
     assert child.stdin is not None
-    child.stdin.write(json.dumps(config).encode() + b"\n")
+    child.stdin.write(json.dumps({"plugins": homes_of(config), "config": config}).encode() + b"\n")
     child.stdin.flush()

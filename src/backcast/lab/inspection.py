@@ -117,7 +117,7 @@ def _followed(walker: Walker) -> tuple[Any, str]:
     """The policy that the agent's model is about, and what it is called."""
     if walker.era.world.is_prediction:
         return walker.era.world.policy, ""
-    if walker.agent.get("importance"):
+    if walker.agent.shared("importance"):
         return _epsilon_greedy(walker, 0.0), "under the greedy policy of this moment"
     return _epsilon_greedy(walker, walker.rates[EPSILON]), "under the ε-greedy policy of this moment"
 

@@ -5,19 +5,22 @@ and `x`, `y` are its centre. A group's rectangle encloses its states, and there 
 """
 
 from collections.abc import Callable, Sequence
-from math import ceil, isqrt
-from typing import Any, NamedTuple
+from math import ceil
+from typing import Any
 
 import numpy as np
 
 from backcast.core.arrays import Mask
+from backcast.core.errors import InputError
+from backcast.worlds.garnet import Garnet
+from backcast.worlds.layouts import CLOCKWISE, Grid, Line, full_grid
 from backcast.worlds.television import Television
 from backcast.worlds.world import World
 
 EDGES = 3000  # more than that are a grey block
 _RADIUS = 0.42  # of a node, where nodes are 1 apart
 _ASPECT = 4 / 3
-_FEWEST_ROWS, _TALLEST_COLUMN, _LONGEST_ROW = 6, 30, 21
+_FEWEST_ROWS, _TALLEST_COLUMN, _LONGEST_ROW, _LARGEST_RING = 6, 30, 21, 150
 _TITLE_SHARE, _TITLES_IN_FULL = 1 / 12, 5  # of a graph's height is for titles; of so many levels they say the sizes
 _DIRECTIONS = {
     **dict.fromkeys(("up", "north"), (0, -1)),
@@ -25,7 +28,6 @@ _DIRECTIONS = {
     **dict.fromkeys(("left", "west"), (-1, 0)),
     **dict.fromkeys(("right", "east"), (1, 0)),
 }
-_STOPS, _TITLES = ("Red", "Green", "Yellow", "Blue"), ("Red", "Green", "Yellow", "Blue", "taxi")
 
 
 def layout_of(world: World) -> dict[str, Any]:
@@ -40,59 +42,38 @@ def layout_of(world: World) -> dict[str, Any]:
         >>> layout["kinds"], layout["x"], layout["y"], layout["names"][3]
         ('SX.G', [0, 1, 0, 1], [0, 0, 1, 1], 'row 2, column 2')
     """
-    drawn = next(drawn for drawn in _DRAWN if drawn.fits(world))
-    actions = _actions(drawn.actions, world.n_actions)
-    return {"actions": actions, "edges": [], "groups": [], "editable": False, **drawn.draw(world)}
+    draw = next(draw for of, draw in _DRAWN if isinstance(world.layout, of))
+    drawn = draw(world)
+    sizes = {len(drawn[each]) for each in ("x", "y", "names", "kinds")}
+    if sizes != {world.n_states}:
+        raise InputError(
+            f"layout: that of {world.name} is for {' or '.join(f'{size:,}' for size in sorted(sizes))} states, expected"
+            f" {world.n_states:,}"
+        )
+    return {"actions": _actions(world), "edges": [], "groups": [], "editable": False, **drawn}
 
 
 def _maze(world: World) -> dict[str, Any]:
     rows, columns = world.layout.shape
     kinds = "".join(world.layout.ravel())
-    return {**_rows_and_columns(rows, columns), "kinds": kinds, "editable": world.later is None}
-
-
-def _lake(world: World) -> dict[str, Any]:
-    side = isqrt(world.n_states)
-    return {**_rows_and_columns(side, side), "kinds": _kinds(world)}
-
-
-def _cliff(world: World) -> dict[str, Any]:
-    """Who falls off the cliff is at the start at once: its cells are never reached."""
-    return {**_rows_and_columns(4, 12), "kinds": _kinds(world, never="T")}
-
-
-def _taxi(world: World) -> dict[str, Any]:
-    """A grid for each place of the passenger (from left to right) and each destination (from top to bottom)."""
-    states, size, pitch_x, pitch_y = np.arange(500), 5, 6, 6.5
-    cell, passenger, destination = states // 20, states // 4 % 5, states % 4
-    row, column = np.divmod(cell, size)
-    left, top = passenger * pitch_x, destination * pitch_y + (pitch_y - size)
-    places = [f"passenger at {stop}" for stop in _STOPS] + ["passenger in the taxi"]
-    return {
-        **_grid(left + column, top + row),
-        "kinds": _kinds(world),
-        "names": [
-            f"{places[p]}, to {_STOPS[d]}: row {r + 1}, column {c + 1}"
-            for p, d, r, c in zip(passenger, destination, row, column, strict=True)
-        ],
-        "groups": [
-            _group(p * pitch_x, d * pitch_y + pitch_y - size, size, size, f"{title} → {stop}")
-            for p, title in enumerate(_TITLES)
-            for d, stop in enumerate(_STOPS)
-        ],
-    }
+    return _gridded(full_grid(rows, columns, CLOCKWISE), kinds) | {"editable": world.later is None}
 
 
 def _television(world: World) -> dict[str, Any]:
     signals, channels = world.layout
-    return {**_rows_and_columns(signals, channels, "signal", "channel"), "kinds": _kinds(world)}
+    return _gridded(full_grid(signals, channels, down="signal", across="channel"), _kinds(world))
+
+
+def _grid(world: World) -> dict[str, Any]:
+    return _gridded(world.layout, _kinds(world, world.layout.unreached))
 
 
 def _cells(world: World) -> dict[str, Any]:
     """A world of which nothing is known but its states: as many columns as make it a little wider than high."""
     columns = ceil((world.n_states * _ASPECT) ** 0.5)
     row, column = np.divmod(np.arange(world.n_states), columns)
-    return {**_grid(column, row), "kinds": _kinds(world), "names": [f"state {s}" for s in range(world.n_states)]}
+    names = tuple(f"state {s}" for s in range(world.n_states))
+    return _gridded(Grid(tuple(column.tolist()), tuple(row.tolist()), names), _kinds(world))
 
 
 def _walk(world: World) -> dict[str, Any]:
@@ -110,6 +91,21 @@ def _walk(world: World) -> dict[str, Any]:
         "kinds": _kinds(world),
         "names": [f"state {s}" for s in range(n)],
         "edges": edges,
+    }
+
+
+def _garnet(world: World) -> dict[str, Any]:
+    """A ring around the state in which episodes end; of many states a ring would be mostly empty."""
+    if world.n_states > _LARGEST_RING:
+        return _cells(world)
+    n = world.n_states - 1
+    radius, angle = max(1.0, n / (2 * np.pi)), 2 * np.pi * np.arange(n) / n
+    x, y, middle = np.append(radius * np.sin(angle), 0.0), np.append(-radius * np.cos(angle), 0.0), radius + 0.5
+    return {
+        **_graph(middle + x, middle + y, 2 * middle, 2 * middle),
+        "kinds": _kinds(world),
+        "names": [f"state {s}" for s in range(world.n_states)],
+        "edges": _edges(world),
     }
 
 
@@ -153,15 +149,11 @@ def _least_gap(rows: int, levels: int) -> float:
     return max(2.0, 0.7 * rows / levels)
 
 
-def _rows_and_columns(rows: int, columns: int, down: str = "row", across: str = "column") -> dict[str, Any]:
-    """A full grid, numbered row by row."""
-    row, column = np.divmod(np.arange(rows * columns), columns)
-    names = [f"{down} {r + 1}, {across} {c + 1}" for r, c in zip(row, column, strict=True)]
-    return {**_grid(column, row), "names": names}
-
-
-def _grid(x: Any, y: Any) -> dict[str, Any]:
-    return {"shape": "grid", "width": _plain(max(x) + 1), "height": _plain(max(y) + 1), "x": _list(x), "y": _list(y)}
+def _gridded(grid: Grid, kinds: str) -> dict[str, Any]:
+    """States in cells."""
+    size = {"width": _plain(max(grid.x) + 1), "height": _plain(max(grid.y) + 1)}
+    places = {"x": _list(grid.x), "y": _list(grid.y), "names": list(grid.names), "kinds": kinds}
+    return {"shape": "grid", **size, **places, "groups": [_group(*group) for group in grid.groups]}
 
 
 def _graph(x: Any, y: Any, width: float, height: float) -> dict[str, Any]:
@@ -212,34 +204,23 @@ def _edges(world: World) -> list[list[int]]:
     return pairs.tolist() if len(pairs) <= EDGES else []
 
 
-def _actions(names: tuple[str, ...], n: int) -> list[dict[str, Any]]:
-    names = names or (("on",) if n == 1 else tuple(f"action {a}" for a in range(n)))
+def _actions(world: World) -> list[dict[str, Any]]:
+    """The names of actions, and where they lead: a maze and a grid name theirs."""
+    n = world.n_actions
+    named = world.layout.actions if isinstance(world.layout, Grid) else ()
+    names = CLOCKWISE if isinstance(world.layout, np.ndarray) else named
+    if len(names) != n:  # where a policy chooses, there is one
+        names = ("on",) if n == 1 else tuple(f"action {a}" for a in range(n))
     directions = (_DIRECTIONS.get(name, (0, 0)) for name in names)
     return [{"name": name, "dx": dx, "dy": dy} for name, (dx, dy) in zip(names, directions, strict=True)]
 
 
-class _Drawn(NamedTuple):
-    """A kind of world that is drawn in its own way."""
-
-    fits: Callable[[World], bool]
-    draw: Callable[[World], dict[str, Any]]
-    actions: tuple[str, ...] = ()
-
-
-def _named(prefix: str, states: Callable[[int], bool], actions: int) -> Callable[[World], bool]:
-    """Whether a world has such a name, such a number of states and so many actions."""
-    return lambda world: world.name.startswith(prefix) and states(world.n_states) and world.n_actions == actions
-
-
-_CLOCKWISE = ("up", "right", "down", "left")
-_DRAWN = (
-    _Drawn(lambda world: isinstance(world.layout, np.ndarray), _maze, _CLOCKWISE),
-    _Drawn(lambda world: isinstance(world.layout, Television), _television),
-    _Drawn(lambda world: isinstance(world.layout, tuple), _chain),
-    _Drawn(_named("boyan-", lambda n: True, 1), _walk),
-    _Drawn(_named("random-walk-", lambda n: True, 1), _walk),
-    _Drawn(_named("FrozenLake", lambda n: isqrt(n) ** 2 == n, 4), _lake, ("left", "down", "right", "up")),
-    _Drawn(_named("CliffWalking", lambda n: n == 48, 4), _cliff, _CLOCKWISE),
-    _Drawn(_named("Taxi", lambda n: n == 500, 6), _taxi, ("south", "north", "east", "west", "pickup", "dropoff")),
-    _Drawn(lambda world: True, _cells),
-)
+_DRAWN: tuple[tuple[Any, Callable[[World], dict[str, Any]]], ...] = (
+    (np.ndarray, _maze),
+    (Television, _television),
+    (Garnet, _garnet),
+    (tuple, _chain),
+    (Line, _walk),
+    (Grid, _grid),
+    (object, _cells),
+)  # types of layouts, and how each is drawn

@@ -1,18 +1,16 @@
 """What a page may say to its session, checked; and the greeting that tells the page what there is."""
 
-import inspect
 import json
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from backcast import __version__
-from backcast.agents import agent
 from backcast.agents.kinds import KINDS
 from backcast.core.errors import InputError
 from backcast.lab.config import EPISODES, SEED, SIDE, STATES, setting_descriptions, world_descriptions
 from backcast.lab.presets import PRESETS
-from backcast.report.style import NAMES, SYMBOLS, colour
+from backcast.report.style import colour
 from backcast.studies.worldspec import Strict
 from backcast.worlds.maze import PAPER_MAZE
 
@@ -97,30 +95,23 @@ def error_message(sentence: str, about: str) -> str:
 
 def hello() -> dict[str, Any]:
     """What can be on the screen."""
-    usual = {name: given.default for name, given in inspect.signature(agent).parameters.items()}
-    settings = setting_descriptions()
-    for name, told in settings.items():
-        told["symbol"] = SYMBOLS.get(name, "")
-        told["usual"] = usual.get(name) if usual.get(name) is not inspect.Parameter.empty else None
     return {
         "is": "hello",
         "version": __version__,
         "kinds": [
             {
                 "name": kind.name,
-                "label": NAMES.get(kind.name, kind.name.replace("-", " ")),
+                "label": kind.in_words,
                 "summary": kind.summary,
-                "frame": kind.frame,
                 "only": kind.only,
-                "plans": kind.plans,
-                "settings": [name for name in kind.settings if name in settings],
+                "counterpart": kind.counterpart,
+                "settings": setting_descriptions(kind),
                 "colour": colour(kind.name),
                 "reference": kind.reference,
             }
             for kind in KINDS.values()
         ],
         "worlds": world_descriptions(),
-        "settings": settings,
         "presets": [preset.as_dict() for preset in PRESETS],
         "limits": {"side": SIDE, "cells": SIDE * SIDE, "states": STATES, "episodes": EPISODES, "seed": SEED},
         "maze": PAPER_MAZE,

@@ -7,7 +7,7 @@ import numpy as np
 
 from backcast import exact
 from backcast.agents import Agent
-from backcast.agents.kinds import Parts
+from backcast.agents.kinds import KINDS, Parts
 from backcast.core.arrays import Mask, Vector
 from backcast.core.errors import InputError
 from backcast.drivers.blocks import setup_for
@@ -147,15 +147,16 @@ def _named(field: str, build: Any) -> Any:
 def _refuse_large(side: str, agent: Agent, world: World) -> None:
     """Refuse models that connect everything with everything, and planning that branches too often."""
     pairs = world.n_states * world.n_actions
-    rows = pairs if agent.kind == "expected-trace" else world.n_states
-    if (agent.looks_far or agent.kind == "expected-trace") and rows * pairs > CONNECTIONS:
+    all_pairs = KINDS[agent.kind].connects_pairs
+    rows = pairs if all_pairs else world.n_states
+    if (agent.looks_far or all_pairs) and rows * pairs > CONNECTIONS:
         raise InputError(
             f"{side}: {agent.name!r} may connect every state with every other, {rows * pairs:,} times in this world;"
             f" in the lab at most {CONNECTIONS:,}: take a smaller world, or a model of one step"
         )
-    if agent.get("sample") is not None:
+    if agent.shared("sample") is not None:
         return
-    corrections = min(agent.get("top", pairs), int(world.fan_in.max())) ** agent.get("depth", 1)
+    corrections = min(agent.shared("top", pairs), int(world.fan_in.max())) ** agent.shared("depth", 1)
     if corrections > CORRECTIONS:
         raise InputError(
             f"{side}: {agent.name!r} may correct {corrections:,} states after one step of this world; in the lab at"

@@ -10,6 +10,7 @@ from typing import Any
 
 from backcast.agents import agent
 from backcast.drivers.metrics import METRICS
+from backcast.lab.config import homes_of
 from backcast.studies.worldspec import WorldSpec
 from backcast.worlds.kinds import WORLDS
 
@@ -26,10 +27,9 @@ _PRINTED = {
 def as_python(given: Mapping[str, Any]) -> str:
     """A script that runs both agents and prints what the first chart shows, and the value updates made."""
     world = WorldSpec(**given["world"])
-    its = WORLDS[world.kind]
     what, numbers = _PRINTED[world.judged_by]
     lines = [
-        *([] if its.is_builtin else [f"import {its.home}"]),
+        *(f"import {module}" for module in homes_of(given)),
         "import backcast as bc",
         "",
         f"world = {_python_world(world)}",
@@ -48,7 +48,7 @@ def as_toml(given: Mapping[str, Any]) -> str:
     """A study for `backcast sweep`; its result for the seed on the screen is what is there."""
     world, seed = WorldSpec(**given["world"]), given["seed"]
     its = WORLDS[world.kind]
-    keys = {"kind": world.kind, **its.sketch.tidy(world.arguments)}
+    keys, plugins = {"kind": world.kind, **its.sketch.tidy(world.arguments)}, homes_of(given)
     seeds = max(_FEWEST_SEEDS, seed + 1)
     blocks = [
         [
@@ -57,7 +57,7 @@ def as_toml(given: Mapping[str, Any]) -> str:
             f"episodes = {given['episodes']}",
             f"seeds = {seeds}  # 0 to {seeds - 1}; on the screen it is {seed}",
             f"plots = [{_quoted(METRICS[world.judged_by].plot)}]",
-            *([] if its.is_builtin else [f"plugins = [{_quoted(its.home)}]"]),
+            *([f"plugins = {_toml(plugins)}"] if plugins else []),
         ],
         ["[[worlds]]", *(f"{name} = {_toml(value)}" for name, value in keys.items())],
         *(["[[agents]]", *(f"{name} = {_toml(value)}" for name, value in each.items())] for each in _labelled(given)),

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from backcast.agents import Agent
 from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector
-from backcast.core.interaction import ALPHA_PLAN, EPSILON, Step
+from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, streams, uniform
 from backcast.core.waiting import compiling_for
-from backcast.drivers.loop import PLANNING, Place, exploded, finish, learn_from, walk
+from backcast.drivers.loop import PLANNING, Place, arrive, finish, learn_from, next_step, walk
 from backcast.lab.credit import Change, Credit, How, counted, credit_of
 from backcast.lab.scene import Era, Scene
+from backcast.planners.contract import turns
 from backcast.planners.witness import way, witnessed
-from backcast.values.policies import act
 
 TRAIL = 200  # states of an episode that are shown
 
@@ -141,8 +141,7 @@ class Walker:
             holds = self.tables.holds_until(now.taken, now.before + most) - now.before
             arguments = self.tables.at(now.taken), now.parts, self.rates, now.world_stream, now.agent_stream
             with compiling_for(self.agent.name):
-                s, steps, gained, largest, ends, lost = walk(*arguments, now.place, holds, self.stop)
-            now.place = Place(int(s), int(steps), float(gained), float(largest), bool(ends), bool(lost))
+                now.place = _plain(walk(*arguments, now.place, holds, self.stop))
         self._conclude()
 
     def tick(self, begins: bool) -> Credit:
@@ -160,11 +159,11 @@ class Walker:
             before = yield from self._planned(self._begin(), before)
         if self.over:
             return
-        step = self._step()
+        step = self._next_step()
+        learn_from(self.now.parts, self.rates, step)
         before = yield from self._change("learning", None, before)
         before = yield from self._planned(_plans(self.now.parts, self.rates, step), before)
-        if exploded(self.now.parts, step.s, step.a, self.now.place.largest):
-            self.now.place = self.now.place._replace(ends=True, lost=True)
+        self.now.place = _plain(arrive(self.now.parts, self.now.place, step))
         planned = self.now.parts.updates[PLANNING]
         self._conclude()
         if self.over:
@@ -175,28 +174,24 @@ class Walker:
         """Plan, and yield what each plan has changed; the values after the last."""
         for how, origin, parts, plan in plans:
             parts.updates[PLANNING] += plan()
-            before = yield from self._change(how, origin, before, parts.model)
+            before = yield from self._change(how, origin, before, parts)
         return before
 
-    def _change(self, how: How, origin: int | None, before: Vector, model: Any = None) -> Any:
-        """Yield what has changed; the values after it."""
-        after = self.action_values
-        model = self.now.parts.model if model is None else model
-        yield Change(how, origin, before, after, model, self.rates[ALPHA_PLAN], self.now.parts.discount)
+    def _change(self, how: How, origin: int | None, before: Vector, planned: Parts | None = None) -> Any:
+        """Yield what has changed, by an agent that planned or by learning; the values after it."""
+        after, parts = self.action_values, planned or self.now.parts
+        rate = partial(parts.planner.step_taken, alpha=float(self.rates[ALPHA_PLAN]))
+        yield Change(how, origin, before, after, parts.model, rate, parts.discount)
         return after
 
-    def _step(self) -> Step:
-        """Act, and learn from what follows; planning is left to the caller."""
+    def _next_step(self) -> Step:
+        """The agent acts, and the world answers; the witness is told."""
         now, table = self.now, self.tables.at(self.now.taken)
-        s, steps, gained, largest, _, _ = now.place
-        a = int(act(now.parts.values, s, self.rates[EPSILON], now.agent_stream))
-        outcome = table.draw_outcome(s, a, uniform(now.world_stream))
-        r, s2 = float(table.reward[outcome]), int(table.next_state[outcome])
-        step = Step(s, a, r, s2, bool(table.terminal[s2]), steps == 0)
-        learn_from(now.parts, self.rates, step)
+        s, a, r, s2, ends, first = next_step(
+            table, now.parts, self.rates, now.world_stream, now.agent_stream, now.place
+        )
         now.parts.planner.note(s2)
-        now.place = Place(s2, steps + 1, gained + r, max(largest, abs(r)), step.ends, False)
-        return step
+        return Step(int(s), int(a), float(r), int(s2), bool(ends), bool(first))
 
     def _conclude(self) -> None:
         """If the episode is over, let learner and planner know."""
@@ -215,30 +210,40 @@ def _plans(parts: Parts, rates: Vector, step: Step) -> Iterator[Plan]:
     """
     for alone in _one_by_one(parts):
         planner, model, values, discount = alone.planner, alone.model, alone.values, alone.discount
-        how = planner.direction()
-        if how == "elsewhere":
-            yield how, None, alone, partial(planner.plan, model, values, step, discount, rates)
+        if not _plans_from_states(planner):
+            yield "elsewhere", None, alone, partial(planner.plan, model, values, step, discount, rates)
             continue
-        planner.attend(model, values, step, discount)
-        origins = planner.origins(model, step)
-        for s, planned, ends in ((step.s, origins.previous, False), (step.s2, origins.current, step.ends)):
+        for s, ends, planned in turns(planner, model, values, step, discount):
             if planned:
-                yield how, s, alone, partial(planner.plan_from, model, values, s, ends, discount, rates)
+                plan = partial(planner.plan_from, model, values, int(s), bool(ends), discount, rates)
+                yield planner.direction(), int(s), alone, plan
 
 
 def _first_plans(parts: Parts, rates: Vector, s: int) -> Iterator[Plan]:
     """The same when an episode begins in s."""
     for alone in _one_by_one(parts):
-        how = alone.planner.direction()
-        if how == "elsewhere" or alone.planner.plans_first(alone.model):
-            begin = partial(alone.planner.begin, alone.model, alone.values, s, alone.discount, rates)
-            yield how, None if how == "elsewhere" else s, alone, begin
+        begin = partial(alone.planner.begin, alone.model, alone.values, s, alone.discount, rates)
+        if not _plans_from_states(alone.planner):
+            yield "elsewhere", None, alone, begin
+        elif alone.planner.plans_first(alone.model):
+            yield alone.planner.direction(), s, alone, begin
+
+
+def _plans_from_states(planner: Any) -> bool:
+    """Whether a planner says from which states it plans."""
+    return hasattr(planner, "origins")
 
 
 def _one_by_one(parts: Parts) -> Iterator[Parts]:
     """An agent as so many agents as it has planners, each with the model that it plans with."""
     for planner, model in parts.planner.stages(parts.model):
         yield parts._replace(model=model, planner=planner)
+
+
+def _plain(place: Place) -> Place:
+    """The same with Python's own numbers: JSON knows no others."""
+    s, steps, gained, largest, ends, lost = place
+    return Place(int(s), int(steps), float(gained), float(largest), bool(ends), bool(lost))
 
 
 def _copied(position: Position) -> Position:

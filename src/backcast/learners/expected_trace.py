@@ -10,7 +10,7 @@ In prediction z(s)[s̃] becomes Σ_k (γλ)^k P←⁽ᵏ⁾(s̃ | s) over ways t
 discounted and summed over all numbers of steps. In control e_t is cut as in Watkins's Q(λ).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, Step
 from backcast.learners.traces import Traces, credit, no_traces, visit
 from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED
 from backcast.values.targets import td_error
 
 
@@ -29,24 +30,23 @@ class ExpectedTraces(NamedTuple):
     Attributes:
         current: one row, e_t.
         expected: a row for each pair s·A + a over the pairs before it, z(s, a).
-        visits: (S·A,) how often a pair was visited.
+        step_size: β, of a visit to a pair.
         lam: λ.
     """
 
     current: Traces
     expected: Traces
-    visits: Vector
+    step_size: Any
     lam: float
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """From e_{t−1} to e_t, which already includes this visit; then z(s, a) moves towards it.
 
-        The step size is that of the model, but at first as large as it takes to make the row a mean: 1 / visits.
+        The step size is that of the model, but at first as large as it takes to make the row a mean.
         """
         visit(self.current, values, step, discount * self.lam, False)
         row = step.s * values.n_actions + step.a
-        self.visits[row] += 1.0
-        blend(self.expected, row, self.current, max(rates[ALPHA_MODEL], 1.0 / self.visits[row]))
+        blend(self.expected, row, self.current, self.step_size.of(row, rates[ALPHA_MODEL], 1.0))
 
     @property
     def matrix(self) -> Vector:
@@ -67,19 +67,26 @@ def blend(rows: Traces, row: int, towards: Traces, beta: float) -> None:
         rows.weight[rows.place_of(row, towards.key[k])] += beta * towards.weight[k]
 
 
-def expected_traces(pairs: int, lam: float) -> ExpectedTraces:
+def expected_traces(pairs: int, lam: float, step_size: Any) -> ExpectedTraces:
     """Nothing is expected yet."""
-    return ExpectedTraces(no_traces(1, pairs), no_traces(pairs, pairs), np.zeros(pairs), lam)
+    return ExpectedTraces(no_traces(1, pairs), no_traces(pairs, pairs), step_size, lam)
 
 
 @part
 class ExpectedTraceLearner(NamedTuple):
-    """Gives credit by the expected trace of the pair; `model` is the agent's model, which learns before it."""
+    """Gives credit by the expected trace of the pair.
+
+    Attributes:
+        model: the agent's, which learns before it.
+        step_size: of a visit to a pair.
+    """
 
     model: ExpectedTraces
+    step_size: Any = SCHEDULED
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """One update for each pair with an expected trace."""
         delta = td_error(values, step, discount)
         row = step.s * values.n_actions + step.a
-        return credit(values, self.model.expected, row, rates[ALPHA] * delta)
+        self.step_size.of(row, 0.0, 1.0)
+        return credit(values, self.model.expected, row, rates[ALPHA] * delta, self.step_size)

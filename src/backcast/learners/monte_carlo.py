@@ -6,7 +6,7 @@
 that acts: in control that is the ε-greedy one, not the greedy one that Q-learning evaluates.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA, Step
 from backcast.models.past import Past, empty_past
 from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED
 
 LONGEST = 100_000  # visits that are remembered at most: 3 MB for each agent at work
 
@@ -26,9 +27,11 @@ class MonteCarlo(NamedTuple):
     Attributes:
         past: the steps of this episode. Of an episode with more steps than there is room for, the oldest are forgotten
             and nothing is learned about their visits; what is learned about the others is not changed by that.
+        step_size: of an update of a pair.
     """
 
     past: Past
+    step_size: Any = SCHEDULED
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Remember the step, in 0 updates."""
@@ -46,7 +49,7 @@ class MonteCarlo(NamedTuple):
             at = at - 1 if at > 0 else past.pairs.size - 1
             g = past.reward[at] + discount * g
             if past.pairs[at] >= 0:
-                values.move(past.pairs[at], g, rates[ALPHA])
+                values.move(past.pairs[at], g, self.step_size.of(past.pairs[at], rates[ALPHA], 1.0))
                 updates += 1
         return updates
 
@@ -56,6 +59,6 @@ class MonteCarlo(NamedTuple):
         self.past.pairs[np.isin(self.past.pairs // n_actions, states)] = -1
 
 
-def monte_carlo(max_steps: int | None) -> MonteCarlo:
+def monte_carlo(max_steps: int | None, step_size: Any) -> MonteCarlo:
     """With room for episodes of max_steps steps, but for no more than the 100,000 last ones."""
-    return MonteCarlo(empty_past(LONGEST if max_steps is None else min(max_steps, LONGEST)))
+    return MonteCarlo(empty_past(LONGEST if max_steps is None else min(max_steps, LONGEST)), step_size)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from backcast.core.arrays import Vector
 from backcast.core.compiling import part
 from backcast.core.interaction import ALPHA, Step
+from backcast.values.step_sizes import SCHEDULED
 from backcast.values.targets import td_target
 
 
@@ -13,10 +14,12 @@ class TD(NamedTuple):
     """TD(0), or Q-learning; nothing if `learns` is False (pure planning)."""
 
     learns: bool
+    step_size: Any = SCHEDULED
 
     def update(self, values: Any, step: Step, discount: float, rates: Vector) -> int:
         """One update of q(s, a); the number of value updates."""
         if not self.learns:
             return 0
-        values.move(step.s * values.n_actions + step.a, td_target(values, step, discount), rates[ALPHA])
+        pair = step.s * values.n_actions + step.a
+        values.move(pair, td_target(values, step, discount), self.step_size.of(pair, rates[ALPHA], 1.0))
         return 1

@@ -6,9 +6,13 @@
 
 with e_{t−1} = 0 at the first step of an episode and, in Watkins's Q(λ), where A_t is not greedy: what follows then says
 nothing about the greedy policy at the pairs before (Sutton, 1988; Watkins, 1989; Singh and Sutton, 1996).
+
+In averages a visit is one update, and what follows it belongs to it: α is divided by the number of visits to (s, a).
+Then λ = 1 gives the mean of the returns where no pair is visited twice. (The sum of all traces of a pair would count
+one return as 1 / (1 − γλ) updates.)
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +21,7 @@ from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA, Step
 from backcast.values.contract import Values
 from backcast.values.policies import greedy_chance
+from backcast.values.step_sizes import SCHEDULED
 from backcast.values.targets import td_error
 
 # A smaller trace is dropped. It would move a value by less than this part of a TD error, which no reported digit shows,
@@ -111,11 +116,11 @@ def visit(traces: Traces, values: Values, step: Step, decay: float, replacing: b
 
 
 @kernel
-def credit(values: Values, traces: Traces, row: int, change: float) -> int:
+def credit(values: Values, traces: Traces, row: int, change: float, step_size: Any) -> int:
     """Move each pair with a trace in this row by change · trace: q ← q + α δ e; how many there are."""
     first = row * traces.width
     for k in range(first, first + traces.used[row]):
-        values.nudge(traces.key[k], change * traces.weight[k])
+        values.nudge(traces.key[k], step_size.of(traces.key[k], change * traces.weight[k], 0.0))
     return traces.used[row]
 
 
@@ -127,14 +132,17 @@ class TraceLearner(NamedTuple):
         traces: one row, e_t.
         lam: λ.
         replacing: whether a visit sets a trace to 1 instead of adding 1. Traces of other actions in the state stay.
+        step_size: of a visit to a pair.
     """
 
     traces: Traces
     lam: float
     replacing: bool
+    step_size: Any = SCHEDULED
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """One update for each pair that has a trace."""
         delta = td_error(values, step, discount)
         visit(self.traces, values, step, discount * self.lam, self.replacing)
-        return credit(values, self.traces, 0, rates[ALPHA] * delta)
+        self.step_size.of(step.s * values.n_actions + step.a, 0.0, 1.0)
+        return credit(values, self.traces, 0, rates[ALPHA] * delta, self.step_size)

@@ -5,11 +5,13 @@ from typing import Any, NamedTuple
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA_MODEL, Step
+from backcast.core.memory import prefetch
 from backcast.models.counts import CountRows, draw_restart
 from backcast.models.past import importance
 from backcast.models.readable import Known
 from backcast.models.rows import known_of
 from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED
 
 
 @part
@@ -28,6 +30,7 @@ class BackwardModel(NamedTuple):
         forgets: by how much a row is drawn back before each step of it.
         target_policy: the policy that steps are weighted towards, see `importance`.
         restarts: of a true model, the terminal states that lead to each s; empty where nobody asks for them.
+        step_size: of r(s).
     """
 
     rows: Any
@@ -38,6 +41,7 @@ class BackwardModel(NamedTuple):
     forgets: float
     target_policy: Vector
     restarts: CountRows
+    step_size: Any = SCHEDULED
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Cross-entropy step for the row of s' towards (s, a); regression step for the reward."""
@@ -51,9 +55,15 @@ class BackwardModel(NamedTuple):
             return
         place = self.rows.observe(step.s2, step.s * self.n_actions + step.a, alpha, mass)
         if self.by_pair:
-            self.rows.reward[place] += alpha * (step.r - self.rows.reward[place])
+            self.rows.reward[place] += self.rows.rate(place, alpha, 1.0) * (step.r - self.rows.reward[place])
         else:
-            self.state_reward[step.s2] += alpha * (step.r - self.state_reward[step.s2])
+            rate = self.step_size.of(step.s2, alpha, 1.0)
+            self.state_reward[step.s2] += rate * (step.r - self.state_reward[step.s2])
+
+    def approach(self, s: int, here: int) -> None:
+        """Ask memory for what is known of s."""
+        self.rows.approach(s, here)
+        prefetch(self.state_reward, s)
 
     def describes(self, first: bool, back: int) -> bool:
         """True rows contain restarts; a softmax over the pairs that may precede s has no place for them."""

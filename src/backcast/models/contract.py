@@ -10,9 +10,10 @@ entries. By default there is one row for each state, its keys are pairs, and bes
 the way and the mean discount: then `rows` and `learn` are all that a model needs.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from backcast.core.arrays import Vector
+from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import optional
 from backcast.core.interaction import Step
 from backcast.models.readable import Known
@@ -28,6 +29,9 @@ class Model(Protocol):
     def restart(self, s: int, rates: Vector) -> None:
         """Learn that an episode begins in s."""
 
+    def approach(self, s: int, here: int) -> None:
+        """Ask memory for what is kept of s, where the agent, which is `here`, may be next; asked in large worlds."""
+
     def predecessors(self, s: int) -> Known | None:
         """What is known to lead to s; None if it does not look back. In Python only."""
 
@@ -36,6 +40,52 @@ class Model(Protocol):
 
     def readable(self, values: Values) -> Any:
         """What is shown of it at `runs.models`: by default what its answers say in the layout of `backcast.exact`."""
+
+
+class OutcomeRows(Protocol):
+    """Rows of probabilities: one for each thing that is conditioned on, over N possible outcomes (keys).
+
+    Row i uses the places offset[i] … offset[i] + used[i] − 1; the outcome at place k of it is key[k] and has the
+    probability weight[k] · share[i]. With a width above 0, outcomes that are not there have the probability share[i]
+    each: weights are then relative to theirs.
+
+    Attributes:
+        offset: (rows + 1,) where the places of each row begin.
+        used: (rows,) how many of them are in use: the outcomes observed.
+        key: (places,) the outcome.
+        weight: (places,) its weight.
+        reward: (places,) the mean reward on the way to it; models learn it.
+        carried: (places,) the mean discount on the way to it; likewise.
+        share: (rows,) what weights are multiplied with.
+        width: N if something is left to outcomes never observed, else 0.
+    """
+
+    offset: Indices
+    used: Indices
+    key: Indices
+    weight: Vector
+    reward: Vector
+    carried: Vector
+    share: Vector
+    width: int
+
+    def observe(self, row: int, key: int, alpha: float, mass: float) -> int:
+        """Learn that this outcome was observed, `mass` times, with step size α; its place."""
+
+    def forget(self, row: int, rate: float) -> None:
+        """Draw a row back, by a rate in [0, 1), towards what it was before anything was observed."""
+
+    def with_room(self, states: Sequence[int], rows: Sequence[int]) -> Any:
+        """The same with at least one free place in each of these rows (`grown_in`). In Python only."""
+
+    def miss(self, row: int, mass: float) -> None:
+        """Learn that none of the outcomes was observed, `mass` times."""
+
+    def rate(self, place: int, alpha: float, mass: float) -> float:
+        """The step size for what is kept beside an outcome; asked once after each observation of it."""
+
+    def unobserved(self, row: int) -> int:
+        """How many outcomes share what the observed ones leave."""
 
 
 class BackwardRows(Model, Protocol):
@@ -134,3 +184,30 @@ def _knows_no_ends(self: Any, s: int, left: float) -> int:
 def _is_what_it_counts(self: Any, row: int) -> float:
     """How much of what led to a state is in a row: for most models, as much as the row counts in planning."""
     return self.factor(row)
+
+
+@optional("approach")
+def _asks_for_nothing(self: Any, s: int, here: int) -> None:
+    """What is not asked for before it is needed is waited for."""
+
+
+@optional("foresee")
+def _keeps_nothing_of_states(self: Any, s: int) -> None:
+    """Likewise, of what looking ahead to s needs."""
+
+
+@optional("miss")
+def _has_no_place_for_it(self: Any, row: int, mass: float) -> None:
+    """Rows over all possible outcomes have no place for "none of them"."""
+
+
+@optional("rate")
+def _moves_as_models_do(self: Any, place: int, alpha: float, mass: float) -> float:
+    """What is kept beside an outcome moves by the step size of the model."""
+    return min(1.0, alpha * mass)
+
+
+@optional("unobserved")
+def _all_others(self: Any, row: int) -> int:
+    """All outcomes that are not in the row, if something is left to them."""
+    return max(0, self.width - self.used[row])

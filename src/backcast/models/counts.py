@@ -11,12 +11,15 @@ import numpy as np
 
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, kernel, part
-from backcast.models.rows import find, grown_in, places_for
+from backcast.core.memory import prefetch, side_by_side
+from backcast.models.rows import find, grown_in, heads, likely_place, places_for
 
 
 @part
 class CountRows(NamedTuple):
     """One row for each thing that is conditioned on; row i may use the places offset[i] … offset[i + 1] − 1.
+
+    What is said of a row lies side by side in memory, and so does what is said of a place.
 
     Attributes:
         offset: (rows + 1,) where the places of each row begin.
@@ -68,6 +71,13 @@ class CountRows(NamedTuple):
         """The step size with which what is kept beside an outcome becomes a mean."""
         return mass / self.weight[place]
 
+    def approach(self, s: int, here: int) -> None:
+        """Ask memory for the row s, where it is likely to be; `here` is one that is known."""
+        place = likely_place(self, s, here)
+        prefetch(self.used, s)
+        prefetch(self.key, place)
+        prefetch(self.key, place + 2)
+
     def unobserved(self, row: int) -> int:
         """None."""
         return 0
@@ -76,6 +86,15 @@ class CountRows(NamedTuple):
     def with_room(self, states: Sequence[int], rows: Sequence[int]) -> "CountRows":
         """The same with at least one free place in each of these rows."""
         return grown_in(self, rows)
+
+    @in_python
+    def laid_out(self) -> "CountRows":
+        """The same rows, with what is used together side by side in memory."""
+        rows = _blank(self.offset)
+        for name in ("used", "key", "weight", "reward", "carried", "share", "total"):
+            column = getattr(self, name)
+            getattr(rows, name)[: len(column)] = column
+        return rows
 
 
 @kernel
@@ -98,8 +117,19 @@ def draw_restart(restarts: CountRows, arrivals: Vector, s: int, left: float) -> 
 
 def empty_counts(capacity: Indices) -> CountRows:
     """Rows in which nothing was counted; capacity (rows,) bounds the outcomes ever observed."""
-    offset = places_for(capacity)
-    rows, places = len(capacity), int(offset[-1])
-    key, used = np.zeros(places, dtype=np.int64), np.zeros(rows, dtype=np.int64)
-    weight, reward, carried = np.zeros(places), np.zeros(places), np.zeros(places)
-    return CountRows(offset, used, key, weight, reward, carried, np.zeros(rows), np.zeros(rows), 0)
+    return _blank(places_for(capacity))
+
+
+def _blank(offset: Indices) -> CountRows:
+    """Rows in which nothing was counted, which begin at these places, (rows + 1,).
+
+    Where each row has one place, as in a deterministic world, a row and its place lie side by side.
+    """
+    place = int, float, float, float
+    if (np.diff(offset) == 1).all():
+        begins, used, share, total, *places = heads(offset, 0, 0.0, float, *place)
+    else:
+        begins, used, share, total = heads(offset, 0, 0.0, float)
+        places = side_by_side(int(offset[-1]) + 2, *place)  # two, for one place alone is of another type to Numba
+    key, weight, reward, carried = places
+    return CountRows(begins, used, key, weight, reward, carried, share, total[:-1], 0)

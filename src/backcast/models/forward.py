@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 from backcast.core.arrays import Mask, Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
+from backcast.core.memory import prefetch
 from backcast.models.readable import Known
 from backcast.models.rows import known_of
 from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED
 
 
 @part
@@ -21,6 +23,8 @@ class ForwardModel(NamedTuple):
 
     The expectation over next states needs h(s') = r(s') + γ̄(s') max_a' q(s', a') also for all states never observed,
     which share one probability in a softmax. Their sum is kept: only the states of the current step change it.
+
+    What is said of a state lies side by side in memory.
 
     Attributes:
         rows: probabilities and, where they belong to pairs, rewards of the next states.
@@ -33,6 +37,7 @@ class ForwardModel(NamedTuple):
         learns_ends: whether terminations are learned (control).
         learns: False for a true model.
         forgets: by how much a row is drawn back before each step of it.
+        step_size: of r(s').
     """
 
     rows: Any
@@ -45,6 +50,7 @@ class ForwardModel(NamedTuple):
     learns_ends: bool
     learns: bool
     forgets: float
+    step_size: Any = SCHEDULED
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """A step for the row of (s, a) towards s'; steps for the reward and the termination of s'."""
@@ -58,11 +64,20 @@ class ForwardModel(NamedTuple):
         if self.by_pair:
             self.rows.reward[place] += self.rows.rate(place, alpha, 1.0) * (step.r - self.rows.reward[place])
         else:
-            self.state_reward[s2] += alpha * (step.r - self.state_reward[s2])
+            self.state_reward[s2] += self.step_size.of(s2, alpha, 1.0) * (step.r - self.state_reward[s2])
         if self.learns_ends:
             going = 1.0 / (1.0 + math.exp(-self.goes_on[s2]))
             # both logits of the two-way softmax move by the same amount, in opposite directions
             self.goes_on[s2] += 2.0 * alpha * ((0.0 if step.ends else 1.0) - going)
+
+    def approach(self, s: int, here: int) -> None:
+        """Ask memory for what is known of s."""
+        self.rows.approach(s * self.n_actions, here * self.n_actions)
+        self.foresee(s)
+
+    def foresee(self, s: int) -> None:
+        """Ask memory for what `look_ahead` needs to know of s, beside its values."""
+        prefetch(self.goes_on, s)
 
     def look_ahead(self, values: Values, s: int, discount: float) -> float:
         """h(s) = r(s) + γ̄(s) max_a q(s, a)."""

@@ -6,7 +6,7 @@ and likewise what is earned on the way and how far the later end is discounted. 
 bootstraps from that of s_t.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Mixtures(NamedTuple):
         carried: (places,) E[discount on the way; outcome].
         share: (rows,) 1.
         where: (rows · N,) the place of each outcome in each row, −1 if it has none.
-        visits: (rows,) how often a row was moved.
+        step_size: of a row.
         width: 0: nothing is left for the unobserved.
     """
 
@@ -43,7 +43,7 @@ class Mixtures(NamedTuple):
     carried: Vector
     share: Vector
     where: Indices
-    visits: Vector
+    step_size: Any
     width: int
 
     def place_of(self, row: int, key: int) -> int:
@@ -71,7 +71,7 @@ class Mixtures(NamedTuple):
         return 0
 
 
-def empty_mixtures(rows: int, outcomes: int) -> Mixtures:
+def empty_mixtures(rows: int, outcomes: int, step_size: Any) -> Mixtures:
     """Rows that hold nothing yet, with a place for each outcome."""
     places = rows * outcomes
     return Mixtures(
@@ -83,7 +83,7 @@ def empty_mixtures(rows: int, outcomes: int) -> Mixtures:
         np.zeros(places),
         np.ones(rows),
         np.full(places, -1),
-        np.zeros(rows),
+        step_size,
         0,
     )
 
@@ -158,12 +158,11 @@ def known_of_mixture(rows: Mixtures, row: int) -> Known:
 def bootstrap(model: LambdaModel, s: int, a: int, r: float, discount: float, s2: int, alpha: float) -> None:
     """Move one row towards a mixture of one step and of the other row, after s, a led to s2 (a = −1: a restart).
 
-    The step size is α, but at first as large as it takes to make the row a mean: 1 / visits.
+    The step size is α, but at first as large as it takes to make the row a mean.
     """
     rows = model.rows
     row, other = (s, s2) if model.forward else (s2, s)
-    rows.visits[row] += 1.0
-    alpha = max(alpha, 1.0 / rows.visits[row])
+    alpha = rows.step_size.of(row, alpha, 1.0)
     # a λ where there is nothing to bootstrap from would lose what it should weigh
     lam = model.lam[s] if rows.used[other] > 0 else 0.0
     kept = 1.0 - alpha

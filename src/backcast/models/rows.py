@@ -16,26 +16,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
-from backcast.core.compiling import in_python, kernel, part
+from backcast.core.compiling import in_python, kernel, optional, part
+from backcast.core.memory import prefetch, side_by_side, zeros
 from backcast.core.numerics import E, exp_of_fraction
 from backcast.core.randomness import Stream, uniform
 from backcast.models.readable import Known
+from backcast.values.step_sizes import SCHEDULED, step_sizes
 
-BLOCK = 4  # rows begin at multiples of it and are updated so many places at a time, used or not
+BLOCK = 4  # weights are updated so many at a time; those beyond a row, which are other rows', stay as they are
 
 
 @part
 class Rows(NamedTuple):
     """One row for each thing that is conditioned on; row i may use the places offset[i] … offset[i + 1] − 1.
 
+    What is said of a row lies side by side in memory; weights lie one after the other, for they are updated together.
+
     Attributes:
         offset: (rows + 1,) where the places of each row begin.
         used: (rows,) how many places are in use: the outcomes observed.
         key: (places,) the outcome.
-        weight: (places,) its weight w.
+        weight: (places,) its weight w, 1 where a place is not in use; there are a few more of them than places.
         reward: (places,) the mean reward r(row, outcome).
         carried: (places,) the mean discount on the way to it, used by models over several steps.
         share: (rows,) 1 / Z, the probability of each unobserved outcome.
+        step_size: of what is kept beside the outcome at a place.
         width: N, the number of possible outcomes; 0 for true rows, whose outcomes are all there.
     """
 
@@ -46,6 +51,7 @@ class Rows(NamedTuple):
     reward: Vector
     carried: Vector
     share: Vector
+    step_size: Any
     width: int
 
     def observe(self, row: int, key: int, alpha: float, mass: float) -> int:
@@ -65,12 +71,14 @@ class Rows(NamedTuple):
         grown = E * exp_of_fraction(alpha - 1.0)
         for block in range(first, last, BLOCK):
             for k in range(block, block + BLOCK):
-                self.weight[k] *= exp_of_fraction(step * (1.0 - self.weight[k]))
+                factor = exp_of_fraction(step * (1.0 - self.weight[k]))
+                self.weight[k] *= factor if k < last else 1.0
         self.weight[place] *= grown
         total = float(self.width)
-        for block in range(first, last, BLOCK):  # unused places weigh 1
-            w = self.weight[block : block + BLOCK]
-            total += ((w[0] + w[1]) + (w[2] + w[3])) - BLOCK
+        for block in range(first, last, BLOCK):
+            a, b = weight_at(self, block, last), weight_at(self, block + 1, last)
+            c, d = weight_at(self, block + 2, last), weight_at(self, block + 3, last)
+            total += ((a + b) + (c + d)) - BLOCK
         self.share[row] = 1.0 / total
         return place
 
@@ -87,8 +95,16 @@ class Rows(NamedTuple):
         self.share[row] = 1.0 / total
 
     def rate(self, place: int, alpha: float, mass: float) -> float:
-        """The step size for what is kept beside an outcome, such as its reward."""
-        return min(1.0, alpha * mass)
+        """The step size for what is kept beside an outcome, such as its reward; asked once for each observation."""
+        return min(1.0, self.step_size.of(place, alpha * mass, mass))
+
+    def approach(self, s: int, here: int) -> None:
+        """Ask memory for the row s, where it is likely to be; `here` is one that is known."""
+        place = likely_place(self, s, here)
+        prefetch(self.used, s)
+        prefetch(self.key, place)
+        prefetch(self.weight, place)
+        prefetch(self.reward, place)
 
     def unobserved(self, row: int) -> int:
         """How many outcomes share what the observed ones leave."""
@@ -103,6 +119,19 @@ class Rows(NamedTuple):
     def is_constant(self) -> bool:
         """True rows never change."""
         return self.width == 0
+
+
+@kernel
+def likely_place(rows: Any, row: int, here: int) -> int:
+    """Where a row would begin if those between it and the row `here` had as many places as that: no need to look."""
+    first = rows.offset[here]
+    return first + (row - here) * (rows.offset[here + 1] - first)
+
+
+@kernel
+def weight_at(rows: Rows, place: int, last: int) -> float:
+    """The weight of a place of a row that ends before `last`; beyond it 1, as that of an unobserved outcome."""
+    return rows.weight[place] if place < last else 1.0
 
 
 @kernel
@@ -140,31 +169,64 @@ def draw_unobserved(rows: Any, first: int, last: int, stream: Stream) -> int:
 def places_for(capacity: Indices) -> Indices:
     """(rows + 1,) where rows of this capacity begin."""
     offset = np.zeros(len(capacity) + 1, dtype=np.int64)
-    np.cumsum((capacity + (BLOCK - 1)) // BLOCK * BLOCK, out=offset[1:])
+    np.cumsum(capacity, out=offset[1:])
     return offset
 
 
-def empty_rows(capacity: Indices, width: int) -> Rows:
-    """Softmax rows over `width` outcomes at equal logits; capacity (rows,) bounds the outcomes ever observed."""
-    offset = places_for(capacity)
-    rows, places = len(capacity), int(offset[-1])
-    key, used = np.zeros(places, dtype=np.int64), np.zeros(rows, dtype=np.int64)
-    reward, carried, share = np.zeros(places), np.zeros(places), np.full(rows, 1.0 / width)
-    return Rows(offset, used, key, np.ones(places), reward, carried, share, width)
+def heads(offset: Indices, used: Any, share: Any, *more: Any) -> list[Any]:
+    """Where rows begin, (rows + 1,), how many places they use and 1 / Z, (rows,), side by side in memory.
+
+    Numbers of places are of 32 bits if that is enough.
+
+    Args:
+        offset: (rows + 1,).
+        used: (rows,), or one number for all.
+        share: likewise.
+        more: types of what else lies there, (rows + 1,), zeros.
+    """
+    whole = np.int32 if offset[-1] < 2**31 else np.int64
+    columns = side_by_side(len(offset), whole, whole, float, *more)
+    columns[1:3] = [column[:-1] for column in columns[1:3]]
+    columns[0][:], columns[1][:], columns[2][:] = offset, used, share
+    return columns
+
+
+@optional("laid_out")
+@in_python
+def _heads_side_by_side(self: Any) -> Any:
+    """The same rows, with what is used together side by side in memory."""
+    offset, used, share = heads(self.offset, self.used, self.share)
+    return self._replace(offset=offset, used=used, share=share)
+
+
+def empty_rows(capacity: Indices, width: int, averages: bool = False) -> Rows:
+    """Softmax rows over `width` outcomes at equal logits; capacity (rows,) bounds the outcomes ever observed.
+
+    With `averages`, what is kept beside an outcome is averaged; logits move by α in any case.
+    """
+    begins = places_for(capacity)
+    places = int(begins[-1])
+    offset, used, share = heads(begins, 0, 1.0 / width)
+    weight = zeros(places + BLOCK - 1)
+    weight[:] = 1.0
+    reward, carried = zeros(places), zeros(places)
+    return Rows(offset, used, zeros(places, int), weight, reward, carried, share, step_sizes(averages, places), width)
 
 
 def true_rows(
     offset: Indices, key: Indices, probability: Vector, reward: Vector, carried: Vector | None = None
 ) -> Rows:
     """Rows that hold what is true, and nothing else."""
+    begins, used, share = heads(offset, np.diff(offset), 1.0)
     return Rows(
-        offset.astype(np.int64),
-        np.diff(offset).astype(np.int64),
+        begins,
+        used,
         key.astype(np.int64),
         np.array(probability, dtype=np.float64),
         np.array(reward, dtype=np.float64),
         np.zeros(len(key)) if carried is None else np.array(carried, dtype=np.float64),
-        np.ones(len(offset) - 1),
+        share,
+        SCHEDULED,
         0,
     )
 
@@ -187,7 +249,9 @@ def grown(rows: Any, row: int) -> Any:
     offset[row + 1 :] += extra
     new = {"key": 0, "weight": 1.0, "reward": 0.0, "carried": 0.0}
     grown = {name: np.insert(getattr(rows, name), at, np.full(extra, start)) for name, start in new.items()}
-    return rows._replace(offset=offset, **grown)
+    if "step_size" in rows._fields:
+        grown["step_size"] = rows.step_size.with_places(at, extra)
+    return rows._replace(offset=offset, **grown).laid_out()
 
 
 def known_of(rows: Any, row: int) -> Known:

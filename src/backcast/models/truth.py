@@ -70,7 +70,8 @@ def restart_rows(world: World, span: tuple[str, Any]) -> CountRows:
     back = scale(None, _defined(_true_model(world, span, "backward").states), world.mdp.terminal.astype(np.float64))
     back.eliminate_zeros()
     rows = true_rows(back.indptr, back.indices, back.data, np.zeros(back.nnz))
-    return CountRows(*rows[:-1], np.ones(world.n_states), 0)
+    columns = {name: getattr(rows, name) for name in CountRows._fields if name != "total"}
+    return CountRows(**columns, total=np.ones(world.n_states)).laid_out()
 
 
 def _true_model(world: World, span: tuple[str, Any], looking: str) -> TimeExtended:

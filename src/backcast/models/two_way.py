@@ -43,6 +43,11 @@ class TwoWayModel(NamedTuple):
         connect(self.rows, pair, step.s2, step.r, carried, 1.0, 1.0)
         connect(self.led_here, step.s2, pair, step.r, carried, 1.0, 1.0)
 
+    def approach(self, s: int, here: int) -> None:
+        """Ask memory for what is known of s."""
+        self.rows.approach(s * self.n_actions, here * self.n_actions)
+        self.led_here.approach(s, here)
+
     @in_python
     def successors(self, s: int, a: int) -> Known:
         """The states that followed (s, a)."""

@@ -7,6 +7,7 @@ from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.planners.contract import Origins, plan_from_first, plan_from_origins
 from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED
 from backcast.values.table import TableValues
 
 
@@ -57,20 +58,25 @@ class BackwardPlanner(NamedTuple):
 class AllPredecessors(NamedTuple):
     """Correct all predecessors, each in proportion to its probability: the expected update."""
 
-    unused: int = 0
+    step_size: Any = SCHEDULED
 
     def correct(self, model: Any, values: TableValues, s: int, discount: float, onward: float, alpha: float) -> int:
         """Corrections from s, with this discount of s itself; the number of value updates."""
-        return correct_all(model, values, s, discount, alpha)
+        return correct_all(model, values, s, discount, alpha, self.step_size)
+
+    @in_python
+    def needs_table(self) -> bool:
+        """One map of the table moves all pairs never observed."""
+        return True
 
 
 @kernel
-def correct_all(model: Any, values: TableValues, s: int, discount: float, alpha: float) -> int:
+def correct_all(model: Any, values: TableValues, s: int, discount: float, alpha: float, step_size: Any) -> int:
     """For all s̃, ã: q(s̃, ã) ← q(s̃, ã) + α P←(s̃, ã | s) (r(s̃, s) + γ max_a q(s, a) − q(s̃, ã)).
 
     max_a q(s, a) is taken once, before any update. All pairs never observed before s have one probability and one
     target: their update is one map of the whole table, after which the observed pairs are put right. (A model that
-    leaves probability to pairs never observed has one row for each s.)
+    leaves probability to pairs never observed has one row for each s, and its step sizes are not averaged.)
     """
     rows = model.rows
     best = values.best(s)
@@ -78,7 +84,7 @@ def correct_all(model: Any, values: TableValues, s: int, discount: float, alpha:
     updates = 0
     for row in range(model.first_row(s), model.last_row(s)):
         before = values.mapping()
-        step = alpha * rows.share[row] * model.factor(row)
+        step, portion = alpha * rows.share[row] * model.factor(row), rows.share[row] * model.factor(row)
         unobserved = rows.unobserved(row)
         if unobserved > 0:
             values.blend(step, base)
@@ -88,7 +94,8 @@ def correct_all(model: Any, values: TableValues, s: int, discount: float, alpha:
         for k in range(first, last):
             pair = model.pair(row, rows.key[k])
             old = values.read(before, pair)
-            values.write(after, pair, old + step * rows.weight[k] * (model.target(k, base, best) - old))
+            size = step_size.of(pair, step * rows.weight[k], portion * rows.weight[k])
+            values.write(after, pair, old + size * (model.target(k, base, best) - old))
         updates += unobserved + last - first
     values.rescale()
     return updates

@@ -5,7 +5,7 @@ of them at a time (`plan_from`); then `plan_from_origins` is all it needs for `p
 from without knowing it. Any other planner has `plan` alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from backcast.core.arrays import Vector
@@ -21,6 +21,14 @@ class Origins(NamedTuple):
     current: bool
 
 
+class Turn(NamedTuple):
+    """A state of a step: whether it ends the episode, and whether it is planned from."""
+
+    s: int
+    ends: bool
+    planned: bool
+
+
 class Planner(Protocol):
     """Plans after each step; whatever else is asked has a default."""
 
@@ -34,10 +42,16 @@ class Planner(Protocol):
         """Plan when an episode is over; the number of value updates."""
 
     def direction(self) -> str:
-        """Whether it plans "forward" or "backward" from the states of a step, "elsewhere", or not at all ("")."""
+        """Whether it plans "forward" or "backward" from the states of a step: how arrows are drawn; or "elsewhere"."""
+
+    def explain(self, name_of: Callable[[int], str]) -> str:
+        """Why it planned after the last step as it did, in words for those who watch; empty if it does not say."""
 
     def stages(self, model: Any) -> "Iterator[tuple[Planner, Any]]":
         """The planners that it is made of, in the order in which they plan, each with its model."""
+
+    def step_taken(self, pair: int, alpha: float) -> float:
+        """How far the last update of a pair went, where α is the step size of planning."""
 
 
 class StatePlanner(Planner, Protocol):
@@ -54,14 +68,22 @@ class StatePlanner(Planner, Protocol):
 
 
 @kernel
+def turns(planner: Any, model: Any, values: Values, step: Step, discount: float) -> tuple[Turn, Turn]:
+    """The states of a step in the order in which a planner may plan from them; it is told of the step before."""
+    planner.attend(model, values, step, discount)
+    origins = planner.origins(model, step)
+    return Turn(step.s, False, origins.previous), Turn(step.s2, step.ends, origins.current)
+
+
+@kernel
 def plan_from_origins(planner: Any, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
     """Plan from the states of a step that a planner names, the earlier one first; the number of value updates."""
-    origins = planner.origins(model, step)
+    first, second = turns(planner, model, values, step, discount)
     updates = 0
-    if origins.previous:
-        updates += planner.plan_from(model, values, step.s, False, discount, rates)
-    if origins.current:
-        updates += planner.plan_from(model, values, step.s2, step.ends, discount, rates)
+    if first.planned:
+        updates += planner.plan_from(model, values, first.s, first.ends, discount, rates)
+    if second.planned:
+        updates += planner.plan_from(model, values, second.s, second.ends, discount, rates)
     return updates
 
 
@@ -95,6 +117,20 @@ def _needs_not_be_told(self: Any, model: Any, values: Values, step: Step, discou
 def _plans_elsewhere(self: Any) -> str:
     """Most planners choose for themselves what to update."""
     return "elsewhere"
+
+
+@optional("step_taken")
+@in_python
+def _as_counted(self: Any, pair: int, alpha: float) -> float:
+    """As far as the part's step sizes say; α if it has none."""
+    return float(self.step_size.of(pair, alpha, 0.0)) if "step_size" in self._fields else alpha
+
+
+@optional("explain")
+@in_python
+def _does_not_say(self: Any, name_of: Callable[[int], str]) -> str:
+    """Most planners always plan alike."""
+    return ""
 
 
 @optional("stages")

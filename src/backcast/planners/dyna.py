@@ -7,9 +7,15 @@ import numpy as np
 from backcast.core.arrays import Indices, Mask, Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
+from backcast.core.memory import prefetch
 from backcast.core.randomness import Stream, uniform
-from backcast.planners.forward import draw_outlook
+from backcast.models.forward import ahead_of
+from backcast.models.rows import likely_place
+from backcast.planners.forward import draw_outlook, draw_place
 from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED
+
+MANY = 2**14  # pairs, of which most are not in a core's own cache
 
 
 class Pairs(NamedTuple):
@@ -36,33 +42,111 @@ def enlist(known: Pairs, pair: int) -> None:
 
 
 @kernel
+def pair_for(known: Pairs, u: float, length: int) -> int:
+    """One of the first `length` pairs, for a uniform u."""
+    return known.pairs[int(u * length)]
+
+
+@kernel
 def draw_pair(known: Pairs, stream: Stream) -> int:
     """One of the pairs, uniformly."""
-    return known.pairs[int(uniform(stream) * known.length[0])]
+    return pair_for(known, uniform(stream), known.length[0])
+
+
+class Draws(NamedTuple):
+    """Random numbers for the samples of this step and of the next two, drawn before they are needed.
+
+    Attributes:
+        numbers: (3, 2·samples) uniform numbers, two for each sample: which pair, and what follows it.
+        turn: (1,) which of the three is this step's; −1 before anything was drawn.
+        pairs: (samples,) the pairs of this step.
+        places: (samples,) the places of what follows them in the rows of a model.
+    """
+
+    numbers: Vector
+    turn: Indices
+    pairs: Indices
+    places: Indices
 
 
 @part
 class Dyna(NamedTuple):
     """Dyna-Q: after each real step, `samples` one-step updates of pairs drawn from all that were experienced.
 
+    The rows of the model leave nothing to outcomes never observed. In a large world pairs lie anywhere in memory, which
+    is asked for them a step before: only what follows a pair has to be waited for, for all samples together.
+
     Attributes:
         samples: updates for each real step.
         known: those experienced.
         stream: random numbers, for pairs and for what follows them.
+        draws: those that were drawn before they are needed.
+        step_size: of an update of a pair.
     """
 
     samples: int
     known: Pairs
     stream: Stream
+    draws: Draws
+    step_size: Any = SCHEDULED
 
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Draw (s, a), imagine s' ~ P(s, a), update q(s, a) towards r + γ̄(s') max_a' q(s', a'); and again."""
-        enlist(self.known, step.s * values.n_actions + step.a)
-        for _ in range(self.samples):
-            pair = draw_pair(self.known, self.stream)
-            target = draw_outlook(model, values, pair, discount, self.stream)
-            values.move(pair, target, rates[ALPHA_PLAN])
+        known, draws, rows = self.known, self.draws, model.rows
+        enlist(known, step.s * values.n_actions + step.a)
+        large = known.length[0] > MANY
+        draw_numbers(draws, self.stream)
+        numbers = draws.numbers[draws.turn[0]]
+        for k in range(self.samples):
+            pair = pair_for(known, numbers[2 * k], known.length[0])
+            place = draw_place(rows, pair, numbers[2 * k + 1])
+            draws.pairs[k], draws.places[k] = pair, place
+            if large:
+                values.fetch(rows.key[place] * values.n_actions)
+                model.foresee(rows.key[place])
+        if large:
+            prepare(self, model, values, step.s * values.n_actions + step.a)
+        for k in range(self.samples):
+            place = draws.places[k]
+            target = model.outlook(place, ahead_of(model, values, rows.key[place], discount))
+            pair = draws.pairs[k]
+            values.move(pair, target, self.step_size.of(pair, rates[ALPHA_PLAN], 1.0))
         return self.samples
+
+
+@kernel
+def draw_numbers(draws: Draws, stream: Stream) -> None:
+    """Turn to the numbers of this step, and draw those of the step after the next."""
+    if draws.turn[0] < 0:
+        for turn in range(2):
+            _draw(draws, turn, stream)
+        draws.turn[0] = 2
+    _draw(draws, draws.turn[0], stream)
+    draws.turn[0] = (draws.turn[0] + 1) % 3
+
+
+@kernel
+def _draw(draws: Draws, turn: int, stream: Stream) -> None:
+    for k in range(draws.numbers.shape[1]):
+        draws.numbers[turn, k] = uniform(stream)
+
+
+@kernel
+def prepare(planner: Dyna, model: Any, values: Values, here: int) -> None:
+    """Ask memory for the pairs of the next step, and for the entries of the list that the step after it will need.
+
+    Whether the next step lengthens the list is not known: both are prepared.
+    """
+    known, draws, turn = planner.known, planner.draws, planner.draws.turn[0]
+    soon, later = draws.numbers[(turn + 1) % 3], draws.numbers[(turn + 2) % 3]
+    length = known.length[0]
+    for k in range(planner.samples):
+        prefetch(known.pairs, int(later[2 * k] * length))
+    for k in range(2 * planner.samples):
+        pair = pair_for(known, soon[k - (k & 1)], length + (k & 1))
+        prefetch(model.rows.used, pair)
+        prefetch(model.rows.key, likely_place(model.rows, pair, here))
+        values.fetch(pair)
 
 
 @part
@@ -76,6 +160,7 @@ class DynaPlus(NamedTuple):
         clock: (1,) real steps so far.
         bonus: κ.
         stream: random numbers, for pairs and for what follows them.
+        step_size: of an update of a pair.
     """
 
     samples: int
@@ -84,6 +169,7 @@ class DynaPlus(NamedTuple):
     clock: Indices
     bonus: float
     stream: Stream
+    step_size: Any = SCHEDULED
 
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Update drawn pairs towards r + κ √τ + γ̄(s') max_a' q(s', a'), τ real steps after they were last tried.
@@ -102,10 +188,16 @@ class DynaPlus(NamedTuple):
             else:
                 target = discount * values.best(pair // values.n_actions)
             target += self.bonus * np.sqrt(float(self.clock[0] - self.last[pair]))
-            values.move(pair, target, rates[ALPHA_PLAN])
+            values.move(pair, target, self.step_size.of(pair, rates[ALPHA_PLAN], 1.0))
         return self.samples
 
 
 def no_pairs(n_pairs: int) -> Pairs:
     """An empty list with room for so many pairs."""
     return Pairs(np.zeros(n_pairs, dtype=np.bool_), np.zeros(n_pairs, dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+
+def no_draws(samples: int) -> Draws:
+    """Room for the random numbers of so many samples, of which none was drawn."""
+    pairs, places = np.zeros(samples, dtype=np.int64), np.zeros(samples, dtype=np.int64)
+    return Draws(np.zeros((3, 2 * samples)), np.full(1, -1), pairs, places)

@@ -10,6 +10,7 @@ from backcast.models.forward import ahead_of, refresh
 from backcast.models.rows import draw_unobserved
 from backcast.planners.contract import Origins, plan_from_first, plan_from_origins
 from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED
 
 
 @part
@@ -30,7 +31,6 @@ class ForwardPlanner(NamedTuple):
 
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan from the reference state of a step; the number of value updates."""
-        self.attend(model, values, step, discount)
         return plan_from_origins(self, model, values, step, discount, rates)
 
     def attend(self, model: Any, values: Values, step: Step, discount: float) -> None:
@@ -54,6 +54,11 @@ class ForwardPlanner(NamedTuple):
         """From what follows a state to the state."""
         return "forward"
 
+    @in_python
+    def step_taken(self, pair: int, alpha: float) -> float:
+        """As far as its way to plan has moved it."""
+        return float(self.how.step_taken(pair, alpha))
+
 
 @optional("renew")
 def _renew_sums(self: Any, model: Any, values: Values, step: Step, discount: float) -> None:
@@ -67,6 +72,7 @@ class AllSuccessors(NamedTuple):
     """Expect over all successors; with `top` above 0 over the most probable ones only."""
 
     top: int = 0
+    step_size: Any = SCHEDULED
 
     def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
         """For all a: q(s, a) ← q(s, a) + α (Σ_s' P(s' | s, a) (r(s, s') + γ̄(s') max_a' q(s', a')) − q(s, a)).
@@ -82,7 +88,7 @@ class AllSuccessors(NamedTuple):
                     expected = expect_top(model, values, row, discount, self.top)
                 else:
                     expected = expect(model, values, row, discount)
-                values.move(row, expected, alpha)
+                values.move(row, expected, self.step_size.of(row, alpha, 1.0))
                 refresh(model, values, s, discount)
                 updates += 1
         return updates
@@ -130,6 +136,7 @@ class SampledSuccessors(NamedTuple):
 
     samples: int
     stream: Stream
+    step_size: Any = SCHEDULED
 
     def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
         """Sampled updates of s, actions drawn uniformly; the number of value updates."""
@@ -139,7 +146,7 @@ class SampledSuccessors(NamedTuple):
             row = s * values.n_actions + a
             if model.rows.width > 0 or model.rows.used[row] > 0:
                 target = draw_outlook(model, values, row, discount, self.stream)
-                values.move(row, target, alpha)
+                values.move(row, target, self.step_size.of(row, alpha, 1.0))
                 refresh(model, values, s, discount)
                 updates += 1
         return updates
@@ -149,11 +156,21 @@ class SampledSuccessors(NamedTuple):
 def draw_outlook(model: Any, values: Values, row: int, discount: float, stream: Stream) -> float:
     """The target r + h(s') for a successor s' drawn from the row."""
     rows = model.rows
+    place = draw_place(rows, row, uniform(stream))
+    if place >= 0:
+        return model.outlook(place, ahead_of(model, values, rows.key[place], discount))
+    first = rows.offset[row]
+    return model.unseen(model.ahead[draw_unobserved(rows, first, first + rows.used[row], stream)])
+
+
+@kernel
+def draw_place(rows: Any, row: int, u: float) -> int:
+    """The place of an outcome of a row, for a uniform u; −1 for one of those never observed."""
     first = rows.offset[row]
     last = first + rows.used[row]
-    left = uniform(stream)
+    left = u
     for k in range(first, last):
         left -= rows.weight[k] * rows.share[row]
-        if left < 0.0 or (rows.unobserved(row) == 0 and k == last - 1):
-            return model.outlook(k, ahead_of(model, values, rows.key[k], discount))
-    return model.unseen(model.ahead[draw_unobserved(rows, first, last, stream)])
+        if left < 0.0:
+            return k
+    return -1 if rows.unobserved(row) > 0 else last - 1

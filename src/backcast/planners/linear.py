@@ -13,6 +13,7 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import Step
 from backcast.core.randomness import Stream, uniform
 from backcast.values.linear import LinearValues
+from backcast.values.step_sizes import SCHEDULED
 
 
 @part
@@ -21,9 +22,11 @@ class WeighedPredecessors(NamedTuple):
 
     Attributes:
         amount: (S·A,) how far to go along the features of each pair, before anything is corrected.
+        step_size: of an update of a pair, which weighs as much as the pair is probable; all are counted before any.
     """
 
     amount: Vector
+    step_size: Any = SCHEDULED
 
     def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
         """A backward update from s; the number of updates of the weights."""
@@ -36,10 +39,11 @@ class WeighedPredecessors(NamedTuple):
                 pair = model.pair(row, rows.key[k])
                 old = values.get(pair // values.n_actions, pair % values.n_actions)
                 self.amount[pair] = step * rows.weight[k] * (model.target(k, base, best) - old)
+                self.step_size.of(pair, 0.0, step * rows.weight[k])
         for row in range(model.first_row(s), model.last_row(s)):
             for k in range(rows.offset[row], rows.offset[row] + rows.used[row]):
                 pair = model.pair(row, rows.key[k])
-                values.nudge(pair, alpha * self.amount[pair])
+                values.nudge(pair, self.step_size.of(pair, alpha * self.amount[pair], 0.0))
         return 1
 
 
@@ -49,9 +53,11 @@ class ExpectedOutcomes(NamedTuple):
 
     Attributes:
         amount: (S·A,) how far to go along the features of each outcome.
+        step_size: of an update of a pair, which weighs as much as the pair is probable; all are counted before any.
     """
 
     amount: Vector
+    step_size: Any = SCHEDULED
 
     def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
         """A backward update from s; the number of updates of the weights."""
@@ -60,8 +66,9 @@ class ExpectedOutcomes(NamedTuple):
         for k in range(outcomes):
             before, a = model.outcome(k) // values.n_actions, model.outcome(k) % values.n_actions
             self.amount[k] = model.chance_of(k) * (model.reward_of(before) + ahead - values.get(before, a))
+            self.step_size.of(model.outcome(k), 0.0, abs(model.chance_of(k)))
         for k in range(outcomes):
-            values.nudge(model.outcome(k), alpha * self.amount[k])
+            values.nudge(model.outcome(k), self.step_size.of(model.outcome(k), alpha * self.amount[k], 0.0))
         return 1
 
 
@@ -71,13 +78,15 @@ class SampledOutcomes(NamedTuple):
 
     samples: int
     stream: Stream
+    step_size: Any = SCHEDULED
 
     def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
         """Backward updates from s; the number of updates of the weights."""
         outcomes = model.outcomes_of(s, 0)
         for _ in range(self.samples):
             pair = model.outcome(draw_outcome_of(model, outcomes, self.stream))
-            values.move(pair, model.reward_of(pair // values.n_actions) + discount * values.best(s), alpha)
+            target = model.reward_of(pair // values.n_actions) + discount * values.best(s)
+            values.move(pair, target, self.step_size.of(pair, alpha, 1.0))
         return self.samples
 
     def renew(self, model: Any, values: LinearValues, step: Step, discount: float) -> None:
@@ -89,7 +98,9 @@ class SampledOutcomes(NamedTuple):
             outcomes = model.outcomes_of(s, a)
             for _ in range(self.samples):
                 following = draw_outcome_of(model, outcomes, self.stream)
-                values.move(s * values.n_actions + a, model.worth(values, following, discount), alpha)
+                pair = s * values.n_actions + a
+                target = model.worth(values, following, discount)
+                values.move(pair, target, self.step_size.of(pair, alpha, 1.0))
         return values.n_actions * self.samples
 
 
@@ -108,7 +119,7 @@ def draw_outcome_of(model: Any, outcomes: int, stream: Stream) -> int:
 class ExpectedTargets(NamedTuple):
     """For all a: w ← w + α (E[R + γ max_a' q(S', a') | s, a] − q(s, a)) φ(s, a); the model says what to expect."""
 
-    unused: int = 0
+    step_size: Any = SCHEDULED
 
     def renew(self, model: Any, values: LinearValues, step: Step, discount: float) -> None:
         """There is nothing to keep up to date."""
@@ -116,7 +127,9 @@ class ExpectedTargets(NamedTuple):
     def reevaluate(self, model: Any, values: LinearValues, s: int, discount: float, alpha: float) -> int:
         """A forward update of s; the number of updates of the weights."""
         for a in range(values.n_actions):
-            values.move(s * values.n_actions + a, model.expected_target(values, s, a, discount), alpha)
+            pair = s * values.n_actions + a
+            target = model.expected_target(values, s, a, discount)
+            values.move(pair, target, self.step_size.of(pair, alpha, 1.0))
         return values.n_actions
 
 

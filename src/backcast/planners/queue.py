@@ -95,9 +95,15 @@ def settle(queue: Queue, item: int, change: float, cost: float) -> None:
 
 
 @kernel
+def first_priority(queue: Queue) -> float:
+    """The largest priority; `NONE` if nothing waits."""
+    return queue.priority[queue.level[-1]]
+
+
+@kernel
 def dequeue(queue: Queue) -> int:
     """The first item, which waits no longer; −1 if none does."""
-    largest = queue.priority[queue.level[-1]]
+    largest = first_priority(queue)
     if largest == NONE:
         return -1
     first = 0

@@ -16,6 +16,7 @@ from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, uniform
 from backcast.models.readable import Known
 from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED
 from backcast.values.targets import td_error
 
 _NEVER_ZERO = 1e-6  # added to |δ|, so that a transition without error may be drawn again
@@ -226,6 +227,7 @@ class Replay(NamedTuple):
 
     samples: int
     stream: Stream
+    step_size: Any = SCHEDULED
 
     def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Draw s, a, r, s', update q(s, a) by the TD error that it has now, tell the memory; and again."""
@@ -233,8 +235,8 @@ class Replay(NamedTuple):
             place = model.draw_place(self.stream)
             past = model.transition_at(place)
             delta = td_error(values, past, discount)
-            alpha = rates[ALPHA_PLAN] * model.importance_of(place)
-            values.nudge(past.s * values.n_actions + past.a, alpha * delta)
+            pair, weight = past.s * values.n_actions + past.a, model.importance_of(place)
+            values.nudge(pair, self.step_size.of(pair, rates[ALPHA_PLAN] * weight, weight) * delta)
             model.note_error(place, delta)
         return self.samples
 

@@ -3,11 +3,12 @@
 from typing import Any, NamedTuple
 
 from backcast.core.arrays import Indices
-from backcast.core.compiling import kernel, part
+from backcast.core.compiling import in_python, kernel, part
 from backcast.core.randomness import Stream, uniform
 from backcast.models.rows import draw_unobserved
 from backcast.planners.backward import correct_all
 from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED
 from backcast.values.table import TableValues
 
 NOTHING, UNSEEN = -1, -2
@@ -24,6 +25,7 @@ class SampledPredecessors(NamedTuple):
     samples: int
     depth: int
     stream: Stream
+    step_size: Any = SCHEDULED
 
     def correct(self, model: Any, values: Values, s: int, discount: float, onward: float, alpha: float) -> int:
         """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
@@ -31,7 +33,7 @@ class SampledPredecessors(NamedTuple):
         for _ in range(self.samples):
             later, carried = s, discount
             for _ in range(self.depth):
-                drawn = correct_one(model, values, later, carried, alpha, self.stream)
+                drawn = correct_one(model, values, later, carried, alpha, self.step_size, self.stream)
                 updates += 1 if drawn.corrected != NOTHING else 0
                 if drawn.state < 0:
                     break
@@ -47,7 +49,9 @@ class Drawn(NamedTuple):
 
 
 @kernel
-def correct_one(model: Any, values: Values, s: int, discount: float, alpha: float, stream: Stream) -> Drawn:
+def correct_one(
+    model: Any, values: Values, s: int, discount: float, alpha: float, step_size: Any, stream: Stream
+) -> Drawn:
     """Draw s̃, ã ~ P←(s) and update q(s̃, ã) with step size α.
 
     The row's probabilities may leave something over (a restart, the end of an option): then nothing is corrected. Of a
@@ -65,11 +69,11 @@ def correct_one(model: Any, values: Values, s: int, discount: float, alpha: floa
             left -= factor * rows.weight[k]
             if left < 0.0:
                 pair = model.pair(row, rows.key[k])
-                values.move(pair, model.target(k, base, best), alpha)
+                values.move(pair, model.target(k, base, best), step_size.of(pair, alpha, 1.0))
                 return Drawn(pair, pair // values.n_actions)
         if rows.unobserved(row) > 0:
             pair = draw_unobserved(rows, first, last, stream)
-            values.move(pair, base, alpha)
+            values.move(pair, base, step_size.of(pair, alpha, 1.0))
             return Drawn(UNSEEN, -1)
     return Drawn(NOTHING, model.ended_before(s, left))
 
@@ -86,6 +90,7 @@ class Predecessors(NamedTuple):
         state: (depth,) the states on the branch under way.
         place: (depth,) the place in its rows that the branch goes through.
         taken: (depth,) how many branches were taken there.
+        step_size: of an update of a pair, which weighs as much as the pair is probable.
     """
 
     top: int
@@ -93,10 +98,11 @@ class Predecessors(NamedTuple):
     state: Indices
     place: Indices
     taken: Indices
+    step_size: Any = SCHEDULED
 
     def correct(self, model: Any, values: TableValues, s: int, discount: float, onward: float, alpha: float) -> int:
         """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
-        updates = correct_top(model, values, s, discount, alpha, self.top)
+        updates = correct_top(model, values, s, discount, alpha, self.step_size, self.top)
         self.state[0], self.place[0], self.taken[0] = s, -1, 0
         level = 0
         while level >= 0:
@@ -109,17 +115,24 @@ class Predecessors(NamedTuple):
             self.place[level] = branch
             self.taken[level] += 1
             earlier = pair_at(model, self.state[level], branch) // values.n_actions
-            updates += correct_top(model, values, earlier, onward, alpha, self.top)
+            updates += correct_top(model, values, earlier, onward, alpha, self.step_size, self.top)
             level += 1
             self.state[level], self.place[level], self.taken[level] = earlier, -1, 0
         return updates
 
+    @in_python
+    def needs_table(self) -> bool:
+        """Corrections are made one after the other, or by one map of the table."""
+        return True
+
 
 @kernel
-def correct_top(model: Any, values: TableValues, s: int, discount: float, alpha: float, top: int) -> int:
+def correct_top(
+    model: Any, values: TableValues, s: int, discount: float, alpha: float, step_size: Any, top: int
+) -> int:
     """Correct the `top` most probable predecessors of s, each by α P←; all of them if top is 0."""
     if top == 0:
-        return correct_all(model, values, s, discount, alpha)
+        return correct_all(model, values, s, discount, alpha, step_size)
     best = values.best(s)
     base = model.base(s, best, discount)
     place = -1
@@ -128,8 +141,8 @@ def correct_top(model: Any, values: TableValues, s: int, discount: float, alpha:
         if place < 0:
             return taken
         row = _row_of(model, s, place)
-        step = alpha * (model.rows.share[row] * model.factor(row) * model.rows.weight[place])
-        values.move(pair_at(model, s, place), model.target(place, base, best), step)
+        pair, weight = pair_at(model, s, place), model.rows.share[row] * model.factor(row) * model.rows.weight[place]
+        values.move(pair, model.target(place, base, best), step_size.of(pair, alpha * weight, weight))
     return top
 
 

@@ -31,7 +31,7 @@ def error_by_capacity(results: Results) -> Figure:
             reference = _draw(results, world, axes, modes[mode])
             metric = judged_by(results, world).label.partition(",")[0]
             against = f", less {style.agent_label(reference, [])}'s" if reference else ""
-            title = f"{style.stacked_title(world, 40)}, {mode}"
+            title = f"{style.stacked_title(results.picture(world), 40)}, {mode}"
             style.caption(axes, title, "model features", metric + against, size=style.MEDIUM)
             axes.label_outer()
     style.key(figure, "outside upper right", columns=2)

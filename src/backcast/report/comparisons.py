@@ -36,7 +36,7 @@ def error_by_agent(results: Results) -> Figure:
         for agent, interval in found.items():
             _dot(axes, interval, places[agent], names[agent].partition(",")[0])
         metric = judged_by(results, world).label
-        style.caption(axes, style.stacked_title(world, 30), metric, size=style.MEDIUM)
+        style.caption(axes, style.stacked_title(results.picture(world), 30), metric, size=style.MEDIUM)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
     panels[0, 0].set_yticks(list(places.values()), _row_names(agents))
@@ -109,7 +109,7 @@ def error_by_horizon(results: Results) -> Figure:
     for pair, world in zip(pairs, results.worlds, strict=False):
         _draw_pair(results, world, *pair)
         metric = judged_by(results, world).label
-        style.caption(pair[0], style.stacked_title(world, 32), "n steps", metric, size=style.MEDIUM)
+        style.caption(pair[0], style.stacked_title(results.picture(world), 32), "n steps", metric, size=style.MEDIUM)
         style.caption(pair[1], x="λ")
     for axes in pairs[len(results.worlds) :].flat:
         axes.remove()

@@ -23,6 +23,7 @@ from backcast.report.numbers import (
     with_divergences,
 )
 from backcast.studies.statistics import mean_and_error
+from backcast.worlds.kinds import Picture
 
 POINTS = 70  # numbers of updates at which scores are read
 SPAN = 500  # the last of them over the first: before that all agents are as good as untrained
@@ -55,7 +56,7 @@ def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Fig
         for axes, looks in zip(column, families.values(), strict=True):
             _draw(axes, curves, looks)
             drawing.metric_axis(axes, metric)
-        _caption(column, world, metric.label, x)
+        _caption(column, results.picture(world), metric.label, x)
     for axes, (family, looks) in zip(panels[:, -1], families.items(), strict=True):
         _name(axes, family, looks)
     _key(figure, results)
@@ -71,7 +72,9 @@ def _families(results: Results) -> dict[str, dict[str, Looks]]:
     names, first = own_names(results), {results.agents(world)[0] for world in results.worlds}
     names = {agent: name for agent, name in names.items() if agent not in first} or names
     families: dict[str, dict[str, Looks]] = {}
-    for family in (*style.FAMILIES, style.NO_FAMILY):
+    found = [style.family(name) for name in names.values()]
+    others = dict.fromkeys(each for each in found if each not in (*style.FAMILIES, style.NO_FAMILY))
+    for family in (*style.FAMILIES, *others, style.NO_FAMILY):
         members = [agent for agent, name in names.items() if style.family(name) == family]
         if members:
             families[family] = {agent: _looks(agent, names[agent], members) for agent in members}
@@ -128,7 +131,7 @@ def _draw(axes: Axes, curves: dict[str, Curve], looks: dict[str, Looks]) -> None
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}" if x < 1000 else f"{x / 1000:g}k"))
 
 
-def _caption(column: Sequence[Axes], world: str, metric: str, x: str) -> None:
+def _caption(column: Sequence[Axes], world: Picture, metric: str, x: str) -> None:
     """Say which world it is, and what is measured there."""
     for axes in column:
         axes.tick_params(labelsize=style.SMALL)
@@ -140,7 +143,7 @@ def _caption(column: Sequence[Axes], world: str, metric: str, x: str) -> None:
 def _name(axes: Axes, family: str, looks: dict[str, Looks]) -> None:
     """Name the agents of a family to the right of its row."""
     lines = [Line2D([], [], **look) for look in looks.values()]
-    shade = style.FAMILIES[family][0] if family in style.FAMILIES else style.INK
+    shade = style.FAMILIES.get(family, style.INK)
     place: Looks = {"loc": "center left", "bbox_to_anchor": (1.03, 0.5), "alignment": "left", "borderaxespad": 0}
     legend = axes.legend(handles=lines, title=family, labelspacing=0.25, **WORDS, **place)
     legend.get_title().set(color=shade, fontsize=style.SMALL + 1, fontweight="bold")

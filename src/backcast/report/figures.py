@@ -23,8 +23,10 @@ from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
 from backcast.report.numbers import Curves, Results, finite_part, over, with_divergences
 from backcast.report.sensitivity import searched_numbers, sensitivity
+from backcast.report.solving import updates_to_solve
 from backcast.studies.spec import Study
 from backcast.studies.statistics import cumulative_on_grid, mean_and_error
+from backcast.worlds.kinds import Picture
 
 POINTS = 250  # of a curve that are drawn at most
 
@@ -49,9 +51,9 @@ def error_curves(results: Results) -> Figure:
             axes.set_ylim(bottom=0)
         above.sharex(below)
         above.tick_params(labelbottom=False)
-        style.thumbnail(above, world)
-        narrow = columns == ACROSS
-        title = style.stacked_title(world, 24) if narrow else style.world_title(world)
+        style.thumbnail(above, results.picture(world))
+        narrow, picture = columns == ACROSS, results.picture(world)
+        title = style.stacked_title(picture, 24) if narrow else picture.title
         style.caption(above, title, y=METRICS["rmsve"].label, size=style.MEDIUM if narrow else style.LARGE)
         style.caption(below, x="episode", y=METRICS["rmsve_inner"].label)
     for axes in pairs[len(results.worlds) :].flat:
@@ -72,7 +74,7 @@ def error_by_ratio(results: Results) -> Figure:
         _points(above, {agent: ((mean - low) / width, error / width) for agent, (mean, error) in errors.items()})
         _points(below, errors)
         drawing.log_axis(below)
-        below.set_xticks(range(len(results.worlds)), [_ratio(world) for world in results.worlds])
+        below.set_xticks(range(len(results.worlds)), [_ratio(results.picture(world)) for world in results.worlds])
         style.caption(above, mode, y="AUC of RMSVE, normalised")
         style.caption(below, x="← channelling   states before : after   broadcasting →", y="AUC of RMSVE")
     note = "normalised per ratio: (AUC − min) / (max − min) over the panel's agents"
@@ -122,6 +124,7 @@ PLOTS: dict[str, Callable[[Results], Figure]] = {
     "error-by-capacity": error_by_capacity,
     "error-against-updates": error_against_updates,
     "error-against-seconds": error_against_seconds,
+    "updates-to-solve": updates_to_solve,
     "sensitivity": sensitivity,
 }
 
@@ -177,9 +180,9 @@ def _panes(results: Curves, x: str, y: str, alike: bool) -> tuple[Figure, list[t
     rows = math.ceil(len(panes) / columns)
     figure, panels = style.sheet(rows, columns, height=1.6 + 3.0 * rows, sharey=alike or len(results.worlds) == 1)
     for number, (axes, (world, mode, _)) in enumerate(zip(panels.flat, panes, strict=False)):
-        where = style.world_title(world) if len(results.worlds) > 1 or not mode else ""
+        where = results.picture(world).title if len(results.worlds) > 1 or not mode else ""
         style.caption(axes, ": ".join(filter(None, (where, mode))), x, "" if number % columns else y)
-    style.thumbnail(panels[0, -1], panes[columns - 1][0])
+    style.thumbnail(panels[0, -1], results.picture(panes[columns - 1][0]))
     for axes in panels.flat[len(panes) :]:
         axes.remove()
     return figure, [(axes, world, agents) for axes, (world, _, agents) in zip(panels.flat, panes, strict=False)]
@@ -257,7 +260,8 @@ def _points(axes: Axes, errors: dict[str, tuple[Vector, Vector]]) -> None:
     axes.set_xlim(-0.2, len(mean) - 1)
 
 
-def _ratio(world: str) -> str:
-    """First to last level of a chain, 100:1 for 500 to 5 states; the name of other worlds."""
-    sizes = style.levels(world)
-    return "{}:{}".format(*Fraction(sizes[0], sizes[-1]).as_integer_ratio()) if sizes else world
+def _ratio(picture: Picture) -> str:
+    """First to last level of a chain, 100:1 for 500 to 5 states; the title of other worlds."""
+    if not picture.levels or 0 in picture.levels:
+        return picture.title
+    return "{}:{}".format(*Fraction(picture.levels[0], picture.levels[-1]).as_integer_ratio())

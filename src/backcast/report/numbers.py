@@ -14,7 +14,9 @@ from backcast.studies.divergence import divergences
 from backcast.studies.metrics import in_units
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap, on_update_grid
+from backcast.studies.trials import episodes_run
 from backcast.studies.worldspec import WorldSpec
+from backcast.worlds.kinds import Picture
 
 RECENT = 5  # episodes: the steps and the reward of a single one are mostly luck
 MOST_LINES = 6  # about agents that diverged, below a figure
@@ -33,6 +35,9 @@ class Curves(Protocol):
 
     def agents(self, world: str) -> Sequence[str]:
         """The names of the agents that were run in a world; the others are compared with the first."""
+
+    def picture(self, world: str) -> Picture:
+        """What figures show of a world."""
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
         """A metric, (seeds, episodes); ∞, or −∞ for a reward, from the episode on in which a run diverged."""
@@ -73,7 +78,7 @@ def with_divergences(results: Curves, note: str) -> str:
     """A note below a figure and, if runs of its agents diverged, a line about each agent and world."""
     lines = []
     for world, agent, words in divergences(results):
-        where = f" ({style.world_title(world)})" if len(results.worlds) > 1 else ""
+        where = f" ({results.picture(world).title})" if len(results.worlds) > 1 else ""
         lines.append(f"× {style.agent_label(agent, results.agents(world))} {words}{where}")
     more = len(lines) - MOST_LINES
     rest = [f"… and {more} more, in the table"] if more > 0 else []
@@ -118,18 +123,22 @@ def score_at(results: Results, world: str, agent: str, grid: Vector) -> Vector:
     RMSVE at the end of the last episode finished by then; steps and reward as a mean over the `RECENT` last such
     episodes. A run that diverged is not over, but infinitely bad for ever.
     """
-    updates, metric = results.updates(world, agent), judged_by(results, world)
+    updates, costs = results.updates(world, agent), recent_costs(results, world, agent)
+    found = on_update_grid(updates, costs, grid)
+    return judged_by(results, world).sign * np.where(np.isinf(costs[:, -1:]) & (grid >= updates[:, -1:]), np.inf, found)
+
+
+def recent_costs(results: Results, world: str, agent: str) -> Vector:
+    """What a world is judged by, or its negative where higher is better, after each episode, (seeds, episodes).
+
+    Of a metric that is measured in each episode, as steps are, the mean of the `RECENT` last episodes.
+    """
+    metric = judged_by(results, world)
     costs = metric.sign * results.curves(world, agent, metric.name)
-    found = on_update_grid(updates, _recent(costs, episodes_run(updates)) if metric.per_episode else costs, grid)
-    return metric.sign * np.where(np.isinf(costs[:, -1:]) & (grid >= updates[:, -1:]), np.inf, found)
+    return _recent(costs, episodes_run(results.updates(world, agent))) if metric.per_episode else costs
 
 
-def episodes_run(updates: Vector) -> Vector:
-    """The number of episodes of each run, (seeds,), without those that repeat the last when the budget is used up."""
-    return (updates < updates[:, -1:]).sum(axis=1) + 1
-
-
-def _recent(values: Vector, episodes: Vector) -> Vector:
+def _recent(values: Vector, episodes: Indices) -> Vector:
     """Of each episode, the mean of it and those just before; what repeats the last episode repeats its mean."""
     windows = sliding_window_view(np.pad(values, ((0, 0), (RECENT - 1, 0))), RECENT, axis=1)
     number = np.arange(values.shape[1])
@@ -149,7 +158,7 @@ def updates_per_step(results: Results, world: str, agent: str) -> float:
     levels.
     """
     updates = results.updates(world, agent)
-    episodes, levels = episodes_run(updates), style.levels(world)
+    episodes, levels = episodes_run(updates), results.picture(world).levels
     if "steps" in results.metrics(world, agent):
         before_the_end = np.arange(updates.shape[1]) < episodes[:, None]
         steps = results.curves(world, agent, "steps").sum(where=before_the_end)

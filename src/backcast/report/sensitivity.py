@@ -95,9 +95,8 @@ def sensitivity(results: Results) -> Figure:
                 axes.sharey(column[0])
             _draw(axes, trials, setting, _on_log_scale(results.study, setting), columns <= 2)
             style.caption(axes, "", NAMES.get(setting, setting.replace("_", " ")), label)
-        style.caption(
-            column[0], style.stacked_title(world, 40), column[0].get_xlabel(), column[0].get_ylabel(), style.MEDIUM
-        )
+        title = style.stacked_title(results.picture(world), 40)
+        style.caption(column[0], title, column[0].get_xlabel(), column[0].get_ylabel(), style.MEDIUM)
         drawing.metric_axis(column[0], metrics[number])
     for axes in by_world[len(worlds) :].flat:
         axes.remove()
@@ -167,14 +166,19 @@ def _by_agent(trials: Sequence[Trial], setting: str) -> dict[str, Tried]:
 
 
 def _looks(kinds: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """How each agent is drawn: in the colour of its kind; those of one kind differ by dashes and markers."""
+    """How each agent is drawn: in the colour of its kind; those of one kind differ by dashes and markers.
+
+    Where they are more than there are dashes, their colours fade in their order.
+    """
     looks = {}
     for base, kind in kinds.items():
         usual = style.line_style(base, list(kinds))
-        number = [other for other, its_kind in kinds.items() if its_kind == kind].index(base)
-        dashes = usual["linestyle"] if usual["linestyle"] != "solid" else DASHES[number % len(DASHES)]
+        alike = [other for other, its_kind in kinds.items() if its_kind == kind]
+        number, many = alike.index(base), len(alike) > len(DASHES)
+        dashes = usual["linestyle"] if many or usual["linestyle"] != "solid" else DASHES[number % len(DASHES)]
         marks = {"marker": MARKERS[number % len(MARKERS)], "markersize": 5.5}
-        looks[base] = usual | marks | {"color": style.colour(kind), "linestyle": dashes, "alpha": 1.0}
+        strength = usual["alpha"] if many else 1.0
+        looks[base] = usual | marks | {"color": style.colour(kind), "linestyle": dashes, "alpha": strength}
     return looks
 
 

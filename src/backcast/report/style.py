@@ -15,37 +15,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.optimize import isotonic_regression
 
-from backcast.agents.kinds import KINDS
+from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.arrays import Vector
-from backcast.worlds.maze import PAPER_MAZE
+from backcast.worlds.kinds import Picture
 
 INK, MUTED, FAINT = "#22303c", "#64717c", "#e4e9ed"
 GREY, FORWARD, BACKWARD = "#4d4d4d", "#0072b2", "#d55e00"  # Okabe and Ito's but for grey and indigo: safe for all eyes
 FAMILIES = {
-    "One-step learning": (GREY, ("td", "q")),
-    "Returns and traces": ("#cc79a7", ("monte-carlo", "td-lambda", "q-lambda", "expected-trace")),
-    "Replay and Dyna": ("#009e73", ("replay", "prioritized-replay", "dyna", "dyna-plus")),
-    "Sweeping and solving": ("#5e4fa2", ("sweeping", "small-backups", "certainty-equivalence")),
-    "Forward planning": (FORWARD, ("forward", "true-forward")),
-    "Backward planning": (BACKWARD, ("backward", "true-backward", "both")),
-}
+    "TD and SARSA": GREY,
+    "Returns and traces": "#cc79a7",
+    "Replay and Dyna": "#009e73",
+    "Sweeping and solving": "#5e4fa2",
+    "Forward planning": FORWARD,
+    "Backward planning": BACKWARD,
+}  # in the order of figures; kinds say to which they belong
 NO_FAMILY = "Others"
-COLOURS = {kind: shade for shade, kinds in FAMILIES.values() for kind in kinds}
-COLOURS |= {"true-forward": "#56b4e9", "true-backward": "#e69f00"}
-READABLE = {"#56b4e9": FORWARD, "#e69f00": BACKWARD}  # words in a light hue are hard to read
+LIGHT = {FORWARD: "#56b4e9", BACKWARD: "#e69f00"}  # for kinds that plan with the true model
+READABLE = {light: shade for shade, light in LIGHT.items()}  # words in a light hue are hard to read
 OTHERS = ("#882255", "#999933")
 DASHED, DOTTED, DASH_DOTTED = (0, (4, 1.4)), (0, (1.3, 1.1)), (0, (5, 1.2, 1.2, 1.2))
-NAMES = {
-    "td": "TD",
-    "q": "Q-learning",
-    "monte-carlo": "Monte Carlo",
-    "td-lambda": "TD(λ)",
-    "q-lambda": "Q(λ)",
-    "dyna": "Dyna",
-    "dyna-plus": "Dyna+",
-    "both": "forward and backward",
-}
 SYMBOLS = {name: each.symbol for name, each in {**COMMON, **SETTINGS}.items() if each.symbol}
 WORDS = {
     "variant=moore-atkeson": "Moore and Atkeson",
@@ -56,8 +45,8 @@ WORDS = {
     "learn_by=lms": "LMS",
     "learn_by=rls": "RLS",
 }
-CHAIN = re.compile(r"chain(?P<sizes>(-\d+)+)(-branches-\d+)?")
 BESIDE_TITLE = (1.05, 1.03, 0.26, 0.22)  # left, bottom, width and height in fractions of the panel
+MOST_DOTS = 30  # of a level, levels, and rows of cells of a small picture
 SMALL, MEDIUM, LARGE = 10.0, 12.0, 14.0
 ENDS = 9  # curves of a panel that are named where they end
 EDGE, TOP = 0.99, 0.9  # of a panel: what ends there ends at the edge, and how high names of curves that do not may be
@@ -70,13 +59,19 @@ def is_pure(agent: str) -> bool:
 
 def plans(agent: str) -> bool:
     """Whether an agent plans, or only learns from what happened."""
-    return family(agent) not in ("One-step learning", "Returns and traces")
+    its = kind_of(agent)
+    return its is None or its.plans
 
 
 def kind_and_frame(agent: str) -> tuple[str, str]:
     """What kind of agent it is, and from where it plans if its name says so."""
     kind, _, frame = agent.removeprefix("pure:").partition(",")[0].partition("@")
     return kind, frame
+
+
+def kind_of(agent: str) -> Kind | None:
+    """The kind that an agent's name begins with; None if that is none."""
+    return KINDS.get(kind_and_frame(agent)[0])
 
 
 def settings(agent: str) -> dict[str, str]:
@@ -86,14 +81,15 @@ def settings(agent: str) -> dict[str, str]:
 
 def family(agent: str) -> str:
     """The family of an agent's kind."""
-    kind, _ = kind_and_frame(agent)
-    return next((name for name, (_, kinds) in FAMILIES.items() if kind in kinds), NO_FAMILY)
+    its = kind_of(agent)
+    return (its.family if its else "") or NO_FAMILY
 
 
 def colour(agent: str) -> str:
-    """The colour of an agent's kind, the same in all figures."""
-    kind, _ = kind_and_frame(agent)
-    return COLOURS.get(kind, OTHERS[crc32(kind.encode()) % len(OTHERS)])
+    """The colour of an agent's kind, the same in all figures: that of its family, lighter if it knows the truth."""
+    kind, its = kind_and_frame(agent)[0], kind_of(agent)
+    shade = FAMILIES.get(family(agent), OTHERS[crc32(kind.encode()) % len(OTHERS)])
+    return LIGHT.get(shade, shade) if its is not None and its.true else shade
 
 
 def line_style(agent: str, among: Sequence[str]) -> dict[str, Any]:
@@ -103,8 +99,9 @@ def line_style(agent: str, among: Sequence[str]) -> dict[str, Any]:
     one dash-dotted if that is; where one agent was run with several settings (`forward,alpha=0.5`), the curves fade in
     their order.
     """
-    kind, frame = kind_and_frame(agent)
-    dashes: Any = DASHED if kind in KINDS and KINDS[kind].true else "solid"
+    _, frame = kind_and_frame(agent)
+    its = kind_of(agent)
+    dashes: Any = DASHED if its is not None and its.true else "solid"
     if frame == "current" and agent.replace("@current", "@previous") in among:
         dashes = DOTTED
     with_usual_model = {agent.replace("model=counts", "model=softmax"), re.sub(r",model=[^,]*", "", agent)}
@@ -128,7 +125,7 @@ def agent_label(agent: str, among: Sequence[str]) -> str:
     or with linear values the expectation, where others of its kind have another one.
     """
     kind, frame = kind_and_frame(agent)
-    words = NAMES.get(kind, kind.replace("-", " "))
+    words = KINDS[kind].in_words if kind in KINDS else kind.replace("-", " ")
     words += {"previous": " from s", "current": " from s′"}.get(frame, "")
     mixed = any(plans(other) and not is_pure(other) for other in among)
     words += " (pure)" if is_pure(agent) and mixed else ""
@@ -147,33 +144,9 @@ def _setting(given: str) -> str:
     return WORDS.get(given, value if name == "model" else f"{SYMBOLS.get(name, name)} = {value}")
 
 
-def levels(world: str) -> tuple[int, ...]:
-    """The sizes of the levels of a chain, from its name; () for other worlds."""
-    found = CHAIN.fullmatch(world)
-    return tuple(map(int, found["sizes"].split("-")[1:])) if found else ()
-
-
-def world_title(world: str) -> str:
-    """A world in words."""
-    sizes = levels(world)
-    if sizes:
-        pattern = "Channelling" if sizes[0] > sizes[-1] else "Broadcasting" if sizes[0] < sizes[-1] else "Even levels"
-        return f"{pattern}: {' → '.join(map(str, sizes))} states{_branches(world)}"
-    if not world.startswith("maze"):
-        return world
-    words = world.removeprefix("maze").replace("-slip-", ", slips with probability ")
-    return "Maze" + (words.replace("-reward-", ", reward with probability ") or ", deterministic")
-
-
-def _branches(world: str) -> str:
-    """What is to be said of the branches of a chain; nothing if there is one."""
-    _, _, branches = world.partition("-branches-")
-    return {"": "", "2": ", two branches of opposite sign"}.get(branches, f", {branches} branches of alternating sign")
-
-
-def stacked_title(world: str, width: int) -> str:
+def stacked_title(picture: Picture, width: int) -> str:
     """A world in words, in lines of at most so many characters, for a narrow panel."""
-    lines = world_title(world).replace(": ", ":\n").replace(", ", ",\n").splitlines()
+    lines = picture.title.replace(": ", ":\n").replace(", ", ",\n").splitlines()
     return "\n".join(fill(line, width) for line in lines)
 
 
@@ -268,17 +241,22 @@ def spread(heights: Vector, gap: float) -> Vector:
     return np.clip(isotonic_regression(heights - steps).x, 0, 1 - steps[-1]) + steps
 
 
-def thumbnail(axes: Axes, world: str) -> None:
-    """A small picture of the world beside a panel's title, if it is one of the paper's."""
-    if levels(world):
-        _draw_levels(axes.inset_axes(BESIDE_TITLE), levels(world))
-    elif world.startswith("maze"):
-        _draw_maze(axes.inset_axes(BESIDE_TITLE))
+def thumbnail(axes: Axes, picture: Picture) -> None:
+    """A small picture of the world beside a panel's title, if there is one."""
+    if picture.levels and max(len(picture.levels), _dots(max(picture.levels))) <= MOST_DOTS:
+        _draw_levels(axes.inset_axes(BESIDE_TITLE), picture.levels)
+    elif 0 < len(picture.cells.split()) <= MOST_DOTS and len(picture.cells) <= MOST_DOTS**2:
+        _draw_maze(axes.inset_axes(BESIDE_TITLE), picture.cells)
+
+
+def _dots(states: int) -> int:
+    """How many stand for a level with so many states: 8, 4 and 2 for 500, 50 and 5."""
+    return max(1, round(math.cbrt(states)))
 
 
 def _draw_levels(inset: Axes, sizes: tuple[int, ...]) -> None:
-    """Levels from left to right, the cube root of their states each (8, 4 and 2 for 500, 50 and 5), and all edges."""
-    columns = [np.arange(n) - (n - 1) / 2 for n in (max(1, round(math.cbrt(size))) for size in sizes)]
+    """Levels from left to right, some dots for each, and all edges."""
+    columns = [np.arange(n) - (n - 1) / 2 for n in map(_dots, sizes)]
     for x, (here, there) in enumerate(pairwise(columns)):
         ends = np.array([(a, b) for a in here for b in there])
         inset.plot([x, x + 1], ends.T, color=MUTED, linewidth=0.4, alpha=0.6)
@@ -287,11 +265,12 @@ def _draw_levels(inset: Axes, sizes: tuple[int, ...]) -> None:
     inset.set_axis_off()
 
 
-def _draw_maze(inset: Axes) -> None:
-    cells = np.array([list(line) for line in PAPER_MAZE.split()])
+def _draw_maze(inset: Axes, text: str) -> None:
+    rows = text.split()
+    cells = np.array([list(row.ljust(max(map(len, rows)), "X")) for row in rows])
     inset.imshow(cells == "X", cmap="Greys", vmin=0, vmax=1.4)
     for letter in "SG":
-        row, column = np.argwhere(cells == letter)[0]
-        inset.text(column, row, letter, fontsize=7, color=INK, ha="center", va="center_baseline")
+        for row, column in np.argwhere(cells == letter):
+            inset.text(column, row, letter, fontsize=7, color=INK, ha="center", va="center_baseline")
     inset.set(xticks=[], yticks=[])
     inset.spines[:].set_color(MUTED)

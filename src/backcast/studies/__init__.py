@@ -18,15 +18,30 @@ from backcast.studies.spec import Study
 from backcast.studies.store import Store
 
 PAPER = ("fan-levels", "fan-ratios", "frames", "stochasticity")
-BEYOND = ("estimation", "horizons", "neighbours", "experience", "off-policy", "linear", "planner-aware", "abstract")
-STUDIES = PAPER + BEYOND
+BEYOND = (
+    *("estimation", "horizons", "neighbours", "experience", "off-policy", "linear", "planner-aware", "abstract"),
+    *("neighbours-searched", "experience-searched"),
+)
+TEXTBOOK = tuple(f"textbook-{part}" for part in ("maze", "changes", "sweeping", "walk", "lambda", "steps", "groups"))
+STUDIES = PAPER + BEYOND + TEXTBOOK
+GROUPS = {"paper": PAPER, "beyond": BEYOND, "textbook": TEXTBOOK, "all": STUDIES}
+
+
+def in_group(names: Sequence[str]) -> list[str]:
+    """The names of studies, with all of a group in the place of its name; each of them once.
+
+    Examples:
+        >>> in_group(["frames", "paper"])
+        ['frames', 'fan-levels', 'fan-ratios', 'stochasticity']
+    """
+    return list(dict.fromkeys(study for name in names for study in GROUPS.get(name, (name,))))
 
 
 def named_study(name: str) -> Study:
-    """One of the paper's studies, or of those that go beyond it."""
+    """One of the paper's studies, of those that go beyond it, or of those that reproduce the textbook."""
     if name not in STUDIES:
         raise InputError(f"study: {name!r} given, expected some of {', '.join(STUDIES)}{nearest(name, STUDIES)}")
-    folder = "paper" if name in PAPER else "beyond"
+    folder = next(group for group, names in GROUPS.items() if name in names)
     with resources.as_file(resources.files("backcast.studies") / folder / f"{name}.toml") as path:
         return read_study(path)
 
@@ -121,14 +136,17 @@ def load(directory: str | Path, pandas: bool = False) -> Any:
 
 __all__ = [
     "BEYOND",
+    "GROUPS",
     "PAPER",
     "STUDIES",
+    "TEXTBOOK",
     "Results",
     "Store",
     "Study",
     "check_study",
     "comparable",
     "export",
+    "in_group",
     "load",
     "named_study",
     "read_study",

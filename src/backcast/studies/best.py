@@ -271,9 +271,9 @@ def _edges(trials: Sequence[Trial], chosen: int, near: Mask) -> Iterator[str]:
         for trial, is_near in zip(trials, near.tolist(), strict=True)
         if trial.study is best.study and trial.cell.place == best.cell.place
     ]
-    sources = best.study.spaces[best.cell.place].sources
+    space = best.study.spaces[best.cell.place]
     for i, (name, value) in enumerate(best.cell.point):
-        words = edge(name, value, sources[name]) if is_number(value) else ""
+        words = edge(space.table[name], value, space.sources[name]) if is_number(value) else ""
         if words and _matters(value, [(point[i][1], is_near) for point, is_near in mine]):
             yield words
 

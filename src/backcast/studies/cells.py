@@ -45,6 +45,8 @@ class Cell:
         """Everything but the seeds that determines the numbers."""
         budget = {} if self.updates is None else {"updates": self.updates}
         who = {**vars(self.agent), "settings": _plain(self.agent.settings)}
+        if self.agent.epsilon_schedule is None:  # results were stored before there was such a setting
+            del who["epsilon_schedule"]
         return {"results": RESULTS, "world": self.world.identity, "agent": who, "episodes": self.episodes, **budget}
 
     @functools.cached_property

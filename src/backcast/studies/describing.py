@@ -1,7 +1,7 @@
 """Worlds and agents that were made in Python, written down as the plain data of a study."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from backcast.agents import Agent
+from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.kinds import KINDS
 from backcast.core.errors import InputError, in_a_line
 from backcast.core.registry import Registered
@@ -19,6 +20,7 @@ from backcast.studies.reading import check_study
 from backcast.studies.spec import Study
 from backcast.worlds import World
 from backcast.worlds.kinds import WORLDS, recipe_of
+from backcast.worlds.layouts import Drawing
 from backcast.worlds.world import Purpose, outcomes_of
 
 FOLDER = "worlds"  # of a directory of results: the files of worlds
@@ -41,16 +43,16 @@ def describe_study(
     Raises:
         InputError: if a study cannot describe a world or an agent; it says which and why.
     """
-    described = [
-        _world(label, world, directory / FOLDER / f"{name}-{place}.npz")
+    described = {
+        label: _world(label, world, directory / FOLDER / f"{name}-{place}.npz")
         for place, (label, world) in enumerate(worlds.items())
-    ]
+    }
     study = check_study(
         {
             "name": name,
             "episodes": episodes,
             "seeds": seeds,
-            "worlds": described,
+            "worlds": list(described.values()),
             "agents": [_agent(label, agent) for label, agent in agents.items()],
             "plugins": _plugins(agents, described, {world.purpose for world in worlds.values()}),
             "plots": _plots({METRICS[metric] for metric in metrics}),
@@ -75,7 +77,8 @@ def _world(label: str, world: World, file: Path) -> dict[str, Any]:
     """A world: how it was made or, if it is nothing but an MDP and a policy, a file that has it."""
     recipe = recipe_of(world)
     if recipe is not None and _is_for_studies(*recipe):
-        return {"kind": recipe.kind, **_arguments(label, recipe.arguments), "label": label}
+        own = {} if label == world.name else {"label": label}
+        return {"kind": recipe.kind, **_arguments(label, recipe.arguments), **own}
     if not _is_only_an_mdp(world):
         raise InputError(
             f"worlds: {label!r} cannot be described in a study; expected a world that was made by a function of"
@@ -115,7 +118,7 @@ def _plain(value: Any) -> Any:
 
 def _is_only_an_mdp(world: World) -> bool:
     """Whether an MDP and a policy say all about a world: it does not change, and rewards and draws are the MDP's."""
-    if world.redraw is not None or world.later is not None or world.layout is not None:
+    if world.redraw is not None or world.later is not None or not isinstance(world.layout, Drawing | None):
         return False
     if world.outcomes is None:
         return True
@@ -126,14 +129,16 @@ def _is_only_an_mdp(world: World) -> bool:
 
 
 def _plugins(
-    agents: Mapping[str, Agent], worlds: Sequence[Mapping[str, Any]], purposes: Collection[Purpose]
+    agents: Mapping[str, Agent], worlds: Mapping[str, Mapping[str, Any]], purposes: Collection[Purpose]
 ) -> list[str]:
     """The modules that register kinds of agents and worlds, and metrics, that are not Backcast's own."""
     used: dict[str, Registered] = {}
     for label, agent in agents.items():
         used[f"agents: the kind of {label!r}, {agent.kind!r},"] = KINDS[agent.kind]
-    for world in worlds:
-        used[f"worlds: the kind of {world['label']!r}, {world['kind']!r},"] = WORLDS[world["kind"]]
+        if (model := agent.shared("model")) in ESTIMATORS:
+            used[f"agents: the model of {label!r}, {model!r},"] = ESTIMATORS[model]
+    for label, world in worlds.items():
+        used[f"worlds: the kind of {label!r}, {world['kind']!r},"] = WORLDS[world["kind"]]
     for metric in (each for purpose in sorted(purposes) for each in metrics_in(purpose)):
         used[f"metrics: {metric.name!r}"] = metric
     return homes(used)
@@ -152,7 +157,7 @@ def _dense(label: str, value: Any) -> Any:
     """A setting whose matrices are lists of rows."""
     if not isinstance(value, dict):
         return value
-    if "entry" not in value:
+    if value.keys() != {"row", "column", "entry", "shape"}:
         return {name: _dense(label, each) for name, each in value.items() if each is not None}
     rows, columns = value["shape"]
     if rows * columns > MOST_ENTRIES:

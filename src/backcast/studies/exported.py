@@ -10,10 +10,11 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
 from backcast.agents import Agent
-from backcast.agents.settings import describe
+from backcast.agents.settings import COMMON, describe
 from backcast.core.errors import InputError
 from backcast.core.files import atomic_path, remove_remains
-from backcast.studies.search import takes
+from backcast.core.settings import Setting
+from backcast.studies.search import searchable
 
 COLUMNS = (
     ("study", pa.string()),
@@ -29,25 +30,28 @@ COLUMNS = (
 class Varied:
     """Which settings vary among the agents of a study, and the value of each for an agent.
 
-    An agent has a value of the settings that make a difference to it; of others, and of those that were left out, it
-    has none. Values are numbers or, where one of them is no number, text as in the names of agents.
+    An agent has a value of the settings that make a difference to it, if need be its default; of others it has none.
+    Values are numbers or, where one of them is no number, text as in the names of agents.
 
     Args:
-        studies: the agents of each study. A setting has a column if it varies within one of them.
+        studies: the agents of each study. A setting has a column if it is given in one of them, and varies there.
 
     Attributes:
         schema: of the table: the columns that every table has, and one for each setting.
     """
 
     def __init__(self, studies: Iterable[Iterable[Agent]]) -> None:
+        self._tables: dict[str, dict[str, Setting]] = {}  # of kinds
         found: dict[str, set[Any]] = {}
         varying: dict[str, None] = {}
         for agents in studies:
             here: dict[str, set[Any]] = {}
+            given: set[str] = set()
             for agent in set(agents):
-                for name, value in _settings(agent):
+                given.update(_given(agent))
+                for name, value in self._settings(agent):
                     here.setdefault(name, set()).add(value)
-            varying |= {name: None for name, values in here.items() if len(values) > 1}
+            varying |= {name: None for name, values in here.items() if len(values) > 1 and name in given}
             for name, values in here.items():
                 found.setdefault(name, set()).update(values)
         self._types = {name: _type(found[name] - {None}) for name in sorted(varying)}
@@ -56,18 +60,26 @@ class Varied:
     def columns(self, agents: Sequence[Agent], counts: Sequence[int]) -> dict[str, pa.Array]:
         """The columns of the settings, in which the values of each agent are there so often."""
         numbers = pa.array(np.repeat(np.arange(len(agents), dtype=np.int32), counts))
-        given = [dict(_settings(agent)) for agent in agents]
+        given = [dict(self._settings(agent)) for agent in agents]
         columns = {}
         for name, kind in self._types.items():
             values = [_cast(name, each.get(name), kind) for each in given]
             columns[_column(name)] = pa.array(values, kind).take(numbers)
         return columns
 
+    def _settings(self, agent: Agent) -> Iterator[tuple[str, Any]]:
+        """The settings that make a difference to an agent, and their values; None where there is none."""
+        given = _given(agent)
+        if agent.kind not in self._tables:
+            self._tables[agent.kind] = searchable(agent.kind)
+        for name, setting in self._tables[agent.kind].items():
+            yield name, given[name] if name in given else setting.usual(given)
 
-def _settings(agent: Agent) -> Iterator[tuple[str, Any]]:
-    """The settings that make a difference to an agent, and their values; None where it was not given."""
-    for name in takes(agent.kind):
-        yield name, getattr(agent, name) if name in vars(agent) else agent.get(name)
+
+def _given(agent: Agent) -> dict[str, Any]:
+    """The settings that an agent was given."""
+    common = {name: getattr(agent, name) for name in COMMON}
+    return {name: value for name, value in (*common.items(), *agent.settings) if value is not None}
 
 
 def _type(values: set[Any]) -> pa.DataType:

@@ -17,14 +17,14 @@ from backcast.core.registry import Registered
 GROUP = "backcast.plugins"
 
 
-def import_plugins(modules: Iterable[str]) -> None:
-    """Import plugins; refused with a sentence where one cannot be imported."""
+def import_plugins(modules: Iterable[str], field: str = "plugins") -> None:
+    """Import plugins; where one cannot be imported, it is refused with a sentence that names the field."""
     for module in modules:
         try:
             import_module(module)
         except Exception as error:  # anybody's code may raise anything
             raise InputError(
-                f"plugins: the module {module!r} cannot be imported on {platform.node()} ({type(error).__name__}:"
+                f"{field}: the module {module!r} cannot be imported on {platform.node()} ({type(error).__name__}:"
                 f" {in_a_line(error)}); install it there, or add its directory to PYTHONPATH"
             ) from error
 

@@ -14,14 +14,18 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.kinds import KINDS
+from backcast.agents.settings import COMMON
 from backcast.core.errors import InputError, TooManyError, in_a_line, nearest, shortened
 from backcast.core.files import read_regular
 from backcast.core.limits import refuse_many
+from backcast.core.registry import Registered
 from backcast.drivers.metrics import METRICS, OF_A_METRIC
+from backcast.studies.agentspec import AgentSpec
 from backcast.studies.plugins import import_plugins, needed
-from backcast.studies.search import TAGS, Range
-from backcast.studies.spec import MODULE, NO_SETTINGS, AgentSpec, Study, study_type
+from backcast.studies.search import TAGS, Range, Search
+from backcast.studies.spec import MODULE, Study
 from backcast.studies.stand_ins import add_stand_ins
 from backcast.studies.worldspec import About, Settings, WorldSpec
 from backcast.worlds.kinds import WORLDS
@@ -68,7 +72,8 @@ def read_study(path: str | Path, tell: Callable[[str], None] = lambda sentence: 
 def read_outline(path: str | Path, seeds: int | None = None) -> Outline:
     """What can be said in a moment of a study in a TOML file, if it is run with so many seeds."""
     given, source = _parsed(Path(path)), str(path)
-    add_stand_ins(_kinds(given), _world_kinds(given), _modules(given), {"metrics": _metrics(given)}, source)
+    known = {"metrics": _metrics(given)}
+    add_stand_ins(_kinds(given), _world_kinds(given), _models(given), _modules(given), known, source)
     return outline(_of_files(_validated(given, source), Path(path).parent, source), source, seeds)
 
 
@@ -118,7 +123,7 @@ def stored_study(given: dict[str, Any], found: Mapping[str, Any], source: str, f
         source: for errors.
         folder: the directory of the results, from which on the paths of its own files are given.
     """
-    add_stand_ins(_kinds(given), _world_kinds(given), _modules(given), found, source)
+    add_stand_ins(_kinds(given), _world_kinds(given), _models(given), _modules(given), found, source)
     study = _validated(given, source)
     study = study.model_copy(update={"worlds": [world.located(folder) for world in study.worlds]})
     known = None if found.get("worlds") is None else _about(found["worlds"], len(study.worlds), source)
@@ -200,6 +205,9 @@ def _unchecked(study: Study) -> Iterable[str]:
     for place, agent in enumerate(study.agents):
         if KINDS[agent.kind].is_absent:
             yield f"agents.{place}: {agent.kind!r} was not looked at, as that would import the plugins {modules}"
+    for name in study.models:
+        if name in ESTIMATORS and ESTIMATORS[name].is_absent:
+            yield f"agents: the model {name!r} was not looked at, as that would import the plugins {modules}"
     for place, world in enumerate(worlds[:LOOKED_AT]):
         if world.why_unmade:
             yield f"worlds.{place}: {world.why_unmade}"
@@ -209,7 +217,9 @@ def _unchecked(study: Study) -> Iterable[str]:
 
 def _with_plugins(study: Study) -> Study:
     """The study with the installed plugins that it needs, too."""
-    used = (*(KINDS[agent.kind] for agent in study.agents), *(WORLDS[world.kind] for world in study.worlds))
+    used: list[Registered] = [KINDS[agent.kind] for agent in study.agents]
+    used += [WORLDS[world.kind] for world in study.worlds]
+    used += [ESTIMATORS[name] for name in study.models if name in ESTIMATORS]
     more = [module for module in needed(used) if module not in study.plugins]
     return study.model_copy(update={"plugins": [*study.plugins, *more]}) if more else study
 
@@ -219,10 +229,23 @@ def _kinds(given: dict[str, Any]) -> dict[str, list[str]]:
     agents = _tables(given, "agents")
     kinds: dict[str, list[str]] = {agent["kind"]: [] for agent in agents}
     for agent in agents:
-        searched = [table.get(name) for table in (given, agent) for name in ("grid", "search")]
-        names = [name for table in (agent, *searched) if isinstance(table, dict) for name in table]
-        kinds[agent["kind"]].extend(name for name in names if name not in NO_SETTINGS)
+        grids, searches = ([table.get(name) for table in (given, agent)] for name in ("grid", "search"))
+        for keys, tables in ((AgentSpec.model_fields, [agent]), (COMMON, grids), (_OF_SEARCHES, searches)):
+            names = [name for table in tables if isinstance(table, dict) for name in table]
+            kinds[agent["kind"]].extend(name for name in names if name not in keys)
     return kinds
+
+
+_OF_SEARCHES = (*Search.model_fields, *COMMON)  # keys of a search that are no settings of kinds
+
+
+def _models(given: dict[str, Any]) -> list[str]:
+    """What is given as `model` to the agents of a study that was not checked yet."""
+    found = []
+    for table in (given, *_tables(given, "agents")):
+        searched = [inner.get("model") for inner in (table.get("grid"), table.get("search")) if isinstance(inner, dict)]
+        found += [table.get("model"), *(each for those in searched if isinstance(those, list) for each in those)]
+    return [name for name in found if isinstance(name, str)]
 
 
 def _world_kinds(given: dict[str, Any]) -> dict[str, list[str]]:
@@ -276,7 +299,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 def _validated(given: dict[str, Any], source: str) -> Study:
     """The study with every key checked, but not what follows from them together."""
     try:
-        study = study_type().model_validate(given)
+        study = Study.model_validate(given)
         study.spaces  # noqa: B018 — it raises where a setting is searched that nobody has
     except ValidationError as error:
         raise InputError("\n".join(f"{source}: {_sentence(e, given)}" for e in error.errors())) from None
@@ -358,6 +381,8 @@ def _allowed(place: Sequence[str | int], given: Mapping[str, Any]) -> list[str]:
     if inner is not None:
         return list(inner.model_fields)
     if place[0] == "worlds":
-        kind = WORLDS[_listed(given, "worlds")[int(place[1])]["kind"]]
-        return [*WorldSpec.model_fields, *kind.keys]
-    return list((AgentSpec if place[0] == "agents" else Study).model_fields)
+        return [*WorldSpec.model_fields, *WORLDS[_listed(given, "worlds")[int(place[1])]["kind"]].keys]
+    if place[0] == "agents":
+        kind = KINDS[_listed(given, "agents")[int(place[1])]["kind"]]
+        return [*AgentSpec.model_fields, *kind.settings]
+    return list(Study.model_fields)

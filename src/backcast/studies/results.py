@@ -18,6 +18,7 @@ from backcast.studies.index import Index
 from backcast.studies.spec import Study
 from backcast.studies.store import Store
 from backcast.studies.tables import column, columns
+from backcast.worlds.kinds import Picture
 
 CACHE = 256 * 2**20  # bytes of columns that are kept
 PIECE = 2**20  # rows of the long table that are made at a time
@@ -113,6 +114,10 @@ class Results:
     def cells(self, world: str) -> list[Cell]:
         """What the agents of a world are, in the order of the study."""
         return list(self._cells[world].values())
+
+    def picture(self, world: str) -> Picture:
+        """What figures show of a world."""
+        return self.cells(world)[0].world.picture
 
     def metrics(self, world: str, agent: str) -> list[str]:
         """The metrics measured: errors in prediction, steps and reward in control, and those that all runs have."""

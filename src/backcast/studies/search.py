@@ -17,7 +17,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import GenericAlias
 from typing import Annotated, Any, Literal, get_args
 
@@ -34,9 +34,10 @@ from pydantic import (
     model_validator,
 )
 
-from backcast.agents.kinds import KINDS, all_settings
+from backcast.agents.kinds import KINDS
 from backcast.agents.settings import COMMON
-from backcast.core.errors import InputError, nearest
+from backcast.core.errors import InputError
+from backcast.core.settings import Setting
 
 Point = tuple[tuple[str, Any], ...]
 
@@ -124,40 +125,36 @@ class Search(BaseModel):
         return dict(self.__pydantic_extra__)
 
 
-def checked_grid(grid: Mapping[str, list[Any]], types: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The values of a grid as the types of the settings have them; refused where a setting or a value is none."""
-    return {name: _checked_values(name, values, types) for name, values in grid.items()}
-
-
-def checked_search(search: Search, types: Mapping[str, Any]) -> Search:
-    """The same for what is drawn; both ends of a range must be allowed."""
-    found: dict[str, Any] = {}
-    for name, given in search.settings.items():
-        if isinstance(given, Range):
-            _refuse_unknown(name, types)
-            if not {int, float} & set(get_args(types[name])):
-                raise InputError(f"{name}: a range given, but it is no number; expected a list of choices")
-            _checked_values(name, [given.low, given.high], types)
-            found[name] = given
-        else:
-            found[name] = _checked_values(name, given, types)
-    return search.model_copy(update=found)
-
-
-def _checked_values(name: str, values: list[Any], types: Mapping[str, Any]) -> list[Any]:
-    _refuse_unknown(name, types)
+def checked_values(setting: Setting, values: list[Any]) -> list[Any]:
+    """The values of a grid, or choices, as the type of a setting has them; refused where it does not allow one."""
+    name = setting.name
     if not values:
-        raise ValueError(f"{name} has no values")
+        raise InputError(f"{name}: no values given, expected some")
     try:
-        typed = _adapter(types[name]).validate_python(values)
+        typed = _adapter(setting.of).validate_python(values)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{name}: {json.dumps(first['input'], default=str)} given, {_lower(first['msg'])}") from None
-    if bool not in (types[name], *get_args(types[name])):
+    if not {bool, Any} & _types(setting):
         _refuse_switches(name, values)
     for value in _telling(typed):
-        allowed(name, value)
+        setting.check(name, value)
     return typed
+
+
+def checked_source(setting: Setting, source: Range | list[Any]) -> Range | list[Any]:
+    """The same for what is drawn from; both ends of a range must be allowed."""
+    if not isinstance(source, Range):
+        return checked_values(setting, source)
+    if not {int, float, Any} & _types(setting):
+        raise InputError(f"{setting.name}: a range given, but it is no number; expected a list of choices")
+    checked_values(setting, [source.low, source.high])
+    return source
+
+
+def _types(setting: Setting) -> set[Any]:
+    """The types of plain data of which one is that of a setting."""
+    return {setting.of, *get_args(setting.of)}
 
 
 def _refuse_switches(name: str, values: Iterable[Any]) -> None:
@@ -179,11 +176,6 @@ def _lower(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
 
 
-def _refuse_unknown(name: str, types: Mapping[str, Any]) -> None:
-    if name not in types:
-        raise ValueError(f"{name!r} is no setting; expected some of {', '.join(types)}{nearest(name, types)}")
-
-
 def _telling(values: list[Any]) -> list[Any]:
     """All of them, but of many numbers only the smallest and the largest: what is allowed are intervals."""
     numbers = [value for value in values if isinstance(value, float)]
@@ -191,25 +183,21 @@ def _telling(values: list[Any]) -> list[Any]:
     return others + ([min(numbers), max(numbers)] if numbers else [])
 
 
-def allowed(name: str, value: Any) -> Any:
-    """The value of a setting as an agent has it; refused if no agent may have it."""
-    return {**COMMON, **all_settings()}[name].check(name, value)
-
-
 def is_number(value: Any) -> bool:
     """Whether a setting's value is a number, rather than a switch, a word or a list."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def edge(name: str, value: float, source: Range | Sequence[Any]) -> str:
+def edge(setting: Setting, value: float, source: Range | Sequence[Any]) -> str:
     """What is to be said of a number at the edge of those tried, or of the range it was drawn from; else nothing.
 
     Examples:
-        >>> edge("alpha", 0.1, [0.1, 0.5, 1.0])
+        >>> edge(COMMON["alpha"], 0.1, [0.1, 0.5, 1.0])
         'alpha = 0.1 is the smallest value tried: better ones may lie beyond'
-        >>> edge("alpha", 1.0, [0.1, 0.5, 1.0])
+        >>> edge(COMMON["alpha"], 1.0, [0.1, 0.5, 1.0])
         'alpha = 1 is the largest value tried, and the largest allowed'
     """
+    name = setting.name
     ends = (source.low, source.high) if isinstance(source, Range) else _ends(source)
     for word, end, beyond in zip(("smallest", "largest"), ends, (-np.inf, np.inf), strict=True):
         if isinstance(source, Range):
@@ -220,7 +208,7 @@ def edge(name: str, value: float, source: Range | Sequence[Any]) -> str:
             there, what = ends[0] < ends[1] and value == end, f"{name} = {value:g} is the {word} value tried"
         if there:
             limit = f", and {'that is ' if value != end else ''}the {word} allowed"
-            return what + (limit if _is_limit(name, end, beyond) else ": better ones may lie beyond")
+            return what + (limit if _is_limit(setting, end, beyond) else ": better ones may lie beyond")
     return ""
 
 
@@ -229,11 +217,11 @@ def _ends(values: Iterable[Any]) -> tuple[float, float]:
     return min(numbers), max(numbers)
 
 
-def _is_limit(name: str, value: float, beyond: float) -> bool:
+def _is_limit(setting: Setting, value: float, beyond: float) -> bool:
     """Whether the next number beyond is not allowed."""
     following = value + np.sign(beyond) if isinstance(value, int) else np.nextafter(value, beyond)
     try:
-        allowed(name, float(following))
+        setting.check(setting.name, float(following))
     except InputError:
         return True
     return False
@@ -248,10 +236,18 @@ def takes(kind: str, only: str | None = None) -> list[str]:
         "alpha_plan": its.plans,
         "epsilon": (only or its.only) != "prediction",
         "schedule": True,
+        "epsilon_schedule": (only or its.only) != "prediction",
         "frame": its.frame is not None,
         "learn": its.plans,
     }
     return [*(name for name, has in common.items() if has), *its.settings]
+
+
+def searchable(kind: str, only: str | None = None) -> dict[str, Setting]:
+    """The same settings, as this kind has them: each has its default."""
+    its = KINDS[kind]
+    table = {**COMMON, "frame": replace(COMMON["frame"], default=its.frame), **its.table}
+    return {name: table[name] for name in takes(kind, only)}
 
 
 @dataclass(frozen=True)
@@ -261,14 +257,14 @@ class Space:
     Attributes:
         grid: the values of which every combination is tried.
         drawn: what samples are drawn from.
-        whole: which of those settings are whole numbers.
+        table: the settings of its kind: what they are checked by, and whether they are whole numbers.
         samples: how many, before those that are there twice are left out.
         seed: of the draws.
     """
 
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     drawn: Mapping[str, Range | list[Any]] = field(default_factory=dict)
-    whole: frozenset[str] = frozenset()
+    table: Mapping[str, Setting] = field(default_factory=dict)
     samples: int = SAMPLES
     seed: int = 0
 
@@ -284,8 +280,8 @@ class Space:
 
     def points(self) -> list[Point]:
         """Every combination of the grid's values with every sample; one empty point if there is nothing to try."""
-        grid = itertools.product(*(_pairs(name, values) for name, values in self.grid.items()))
-        columns = [_pairs(name, self._draw(name)) for name in self.drawn]
+        grid = itertools.product(*(self._pairs(name, values) for name, values in self.grid.items()))
+        columns = [self._pairs(name, self._draw(name)) for name in self.drawn]
         samples: list[Point] = list(dict.fromkeys(zip(*columns, strict=True))) if columns else [()]
         return [chosen + sample for chosen in grid for sample in samples]
 
@@ -295,11 +291,14 @@ class Space:
         stream = np.random.SeedSequence(self.seed, spawn_key=tuple(name.encode()))
         chances = np.random.default_rng(stream).random(self.samples).tolist()
         if isinstance(source, Range):
-            return source.draw(chances, name in self.whole)
+            return source.draw(chances, name in self.table and int in _types(self.table[name]))
         return [source[int(chance * len(source))] for chance in chances]
 
+    def _pairs(self, name: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
+        """A setting with each of its values, which can be hashed: those that all agents take were checked before."""
+        check = self.table[name].check if name in self.table and name not in COMMON else _as_given
+        return [(name, check(name, value)) for value in values]
 
-def _pairs(name: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
-    """A setting with each of its values, which can be hashed."""
-    its = all_settings().get(name)
-    return [(name, value if its is None else its.check(name, value)) for value in values]
+
+def _as_given(name: str, value: Any) -> Any:
+    return value

@@ -21,18 +21,19 @@ updates, at the latest after `episodes`.
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, create_model, field_validator, model_validator
+from pydantic import Field, field_validator
 
-from backcast.agents import Agent, agent
-from backcast.agents.kinds import KINDS, all_settings
-from backcast.agents.settings import COMMON, SETTINGS, describe
+from backcast.agents import Agent
+from backcast.agents.kinds import KINDS
+from backcast.agents.settings import describe
 from backcast.core.errors import InputError, nearest
 from backcast.core.settings import Setting
 from backcast.drivers.metrics import METRICS
+from backcast.studies.agentspec import AgentSpec, Searched
 from backcast.studies.cells import Cell
 from backcast.studies.search import (
     RATES,
@@ -40,11 +41,11 @@ from backcast.studies.search import (
     Point,
     Search,
     Space,
-    checked_grid,
-    checked_search,
-    takes,
+    checked_source,
+    checked_values,
+    searchable,
 )
-from backcast.studies.worldspec import REGISTERED, Shared, Strict, WorldSpec, one_of, optional_fields
+from backcast.studies.worldspec import WorldSpec
 
 MOST = 10**15  # episodes, seeds and value updates: what is counted with numbers of 64 bits
 LONGEST = 100  # characters of a name
@@ -60,96 +61,12 @@ PLOT_NAMES = (
     "error-by-capacity",
     "error-against-updates",
     "error-against-seconds",
+    "updates-to-solve",
     "sensitivity",
 )
 
 
-class _Searched(Strict):
-    """What is tried: values of settings of which every combination is run, and what samples are drawn from."""
-
-    grid: dict[str, list[Any]] = Field(default={})
-    search: Search = Search()
-
-    @field_validator("grid")
-    @classmethod
-    def _known_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        return checked_grid(grid, _searchable())
-
-    @field_validator("search")
-    @classmethod
-    def _known_search(cls, search: Search) -> Search:
-        return checked_search(search, _searchable())
-
-    @model_validator(mode="after")
-    def _one_way_each(self) -> Self:
-        for name in self.grid.keys() & self.search.settings.keys():
-            raise InputError(f"search.{name}: it is in grid as well; give one of them")
-        return self
-
-
-class _AgentSpec(_Searched, Shared):
-    """An agent of a study: the arguments of `backcast.agent`.
-
-    `label` is its name in tables and figures, if it is not to be the agent's own; `only` leaves it out of the worlds
-    of the other kind; `grid` and `search` add to those of the study, or replace their entries.
-    """
-
-    kind: str
-    label: str | None = None
-    only: Literal["prediction", "control"] | None = None
-    frame: Literal["previous", "current"] | None = None
-    learn: bool = True
-
-    @field_validator("kind")
-    @classmethod
-    def _known(cls, kind: str) -> str:
-        return one_of(KINDS, kind, REGISTERED)
-
-    def build(self, settings: dict[str, Any]) -> Agent:
-        """The agent, with `settings` in place of its own."""
-        own = {name: getattr(self, name) for name in all_settings() if getattr(self, name, None) is not None}
-        given = {"frame": self.frame, "learn": self.learn, **own, **self.given(), **settings}
-        return agent(self.kind, **given)
-
-    def base(self, built: Agent, searched: Collection[str]) -> str:
-        """Its label, or the name of the agent as built from it without the settings that are searched."""
-        own = tuple(pair for pair in built.settings if pair[0] not in searched)
-        return self.label or replace(built, frame=self.frame, learn=self.learn, settings=own).name
-
-
-def _with_fields(base: Any, table: Mapping[str, Setting]) -> Any:
-    """The same with a field for each setting of a table that it does not have."""
-    fields = optional_fields(each for name, each in table.items() if name not in base.model_fields)
-    return create_model("AgentSpec", __base__=base, __module__=__name__, **fields)
-
-
-NO_SETTINGS = (*_AgentSpec.model_fields, *COMMON, "samples", "seed")  # keys of an agent or a search, but of no kind
-AgentSpec: Any = _with_fields(_AgentSpec, COMMON | SETTINGS)
-
-
-def _further() -> tuple[Setting, ...]:
-    """The settings that other people's kinds have registered by now."""
-    return tuple(each for name, each in all_settings().items() if name not in AgentSpec.model_fields)
-
-
-@functools.cache
-def _agent_type(further: tuple[Setting, ...]) -> Any:
-    return _with_fields(AgentSpec, {each.name: each for each in further}) if further else AgentSpec
-
-
-def _searchable() -> dict[str, Any]:
-    """The settings of agents that can be searched, and their types."""
-    return _types_searched(_further())
-
-
-@functools.cache
-def _types_searched(further: tuple[Setting, ...]) -> dict[str, Any]:
-    others = {"kind", "label", "only", *_Searched.model_fields}
-    fields = _agent_type(further).model_fields
-    return {name: field.annotation for name, field in fields.items() if name not in others}
-
-
-class Study(_Searched):
+class Study(Searched):
     """A study, checked."""
 
     name: str
@@ -198,25 +115,36 @@ class Study(_Searched):
     @functools.cached_property
     def spaces(self) -> list[Space]:
         """What is tried of each agent: of the study's settings those that its kind has, and its own."""
-        has = [takes(chosen.kind, chosen.only) for chosen in self.agents]
-        everybody = dict.fromkeys(name for names in has for name in names)
+        tables = [searchable(chosen.kind, chosen.only) for chosen in self.agents]
+        everybody = dict.fromkeys(name for table in tables for name in table)
         _refuse_foreign("", self, "no agent of the study has this setting; theirs are", everybody)
-        spaces = [self._space(place, names) for place, names in enumerate(has)]
+        spaces = [self._space(place, tables) for place in range(len(tables))]
         _refuse_nothing_to_draw("", self.search, spaces)
         for place, (own, space) in enumerate(zip(self.agents, spaces, strict=True)):
             _refuse_nothing_to_draw(f"agents.{place}.", own.search, [space])
         return spaces
 
-    def _space(self, place: int, has: list[str]) -> Space:
-        own = self.agents[place]
-        _refuse_foreign(f"agents.{place}.", own, f"{own.kind!r} has no such setting; its own are", has)
+    @property
+    def models(self) -> list[str]:
+        """What its agents are given as `model`, where that is Backcast's setting."""
+        found: list[str] = []
+        for chosen, space in zip(self.agents, self.spaces, strict=True):
+            tried: Any = space.sources.get("model", [(chosen.model_extra or {}).get("model")])
+            if not KINDS[chosen.kind].has_own("model"):
+                found += [name for name in tried if name is not None]
+        return list(dict.fromkeys(found))
+
+    def _space(self, place: int, tables: Sequence[Mapping[str, Setting]]) -> Space:
+        own, has, where = self.agents[place], tables[place], f"agents.{place}."
+        _refuse_foreign(where, own, f"{own.kind!r} has no such setting; its own are", has)
         grid, drawn = own.grid, own.search.settings
         shared = {name: values for name, values in self.grid.items() if name in has and name not in drawn}
         also = {name: source for name, source in self.search.settings.items() if name in has and name not in grid}
+        kinds = _Kinds(own.kind, has, tables)
         return Space(
-            grid={**shared, **grid},
-            drawn={**also, **drawn},
-            whole=frozenset(name for name, kind in _searchable().items() if int in get_args(kind)),
+            grid=kinds.checked(where, "grid", checked_values, shared, grid),
+            drawn=kinds.checked(where, "search", checked_source, also, drawn),
+            table=has,
             samples=own.search.samples or self.search.samples or SAMPLES,
             seed=next((seed for seed in (own.search.seed, self.search.seed) if seed is not None), 0),
         )
@@ -248,7 +176,40 @@ class Study(_Searched):
             yield Cell(world, made, base + describe(point), place, episodes, updates, base, point, tuple(self.plugins))
 
 
-def _refuse_foreign(where: str, given: _Searched, who: str, has: Collection[str]) -> None:
+class _Kinds(NamedTuple):
+    """A kind and its settings, among those of all agents of a study."""
+
+    kind: str
+    has: Mapping[str, Setting]
+    tables: Sequence[Mapping[str, Setting]]
+
+    def checked(
+        self,
+        where: str,
+        key: str,
+        check: Callable[[Setting, Any], Any],
+        shared: Mapping[str, Any],
+        own: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """What is tried of each setting, by the table of the kind: `own` of the agent, else `shared` by the study."""
+        found = {}
+        for name, given in {**shared, **own}.items():
+            try:
+                found[name] = check(self.has[name], given)
+            except InputError as error:
+                raise InputError(
+                    f"{where}{key}.{error}" if name in own else f"{key}.{error}{self._hint(name)}"
+                ) from None
+        return found
+
+    def _hint(self, name: str) -> str:
+        """That it is not the same setting of all agents, if so."""
+        if len({table[name].check for table in self.tables if name in table}) == 1:
+            return ""
+        return f" ({self.kind!r} has another setting of this name than other agents)"
+
+
+def _refuse_foreign(where: str, given: Searched, who: str, has: Collection[str]) -> None:
     """Raise where a setting is searched that makes no difference to anybody."""
     for table, names in (("grid", given.grid), ("search", given.search.settings)):
         for name in names:
@@ -260,16 +221,3 @@ def _refuse_nothing_to_draw(where: str, search: Search, spaces: list[Space]) -> 
     """Raise where samples are asked for of no setting."""
     if search.samples is not None and not any(space.drawn for space in spaces):
         raise InputError(f"{where}search.samples: {search.samples} given, but no setting is there to be drawn")
-
-
-def study_type() -> type[Study]:
-    """`Study`, with fields for the settings that other people's kinds have registered by now."""
-    return _study_with(_further())
-
-
-@functools.cache  # two studies are equal only if their types are the same
-def _study_with(further: tuple[Setting, ...]) -> type[Study]:
-    if not further:
-        return Study
-    agents: Any = list.__class_getitem__(_agent_type(further))
-    return create_model("Study", __base__=Study, __module__=__name__, agents=(agents, Field(min_length=1)))

@@ -7,15 +7,17 @@ read and compared, but nothing can be run with them.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from backcast.agents.estimators import ESTIMATORS, Estimator, add_estimator, is_name
 from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.errors import InputError
+from backcast.core.freezing import FrozenDict, freeze, frozen_value, is_plain
 from backcast.core.registry import Absent, Registered
-from backcast.core.settings import free
+from backcast.core.settings import Setting, free
 from backcast.drivers.metrics import METRICS, Metric, refuse_bad_name
 from backcast.studies.metrics import metrics_of
 from backcast.worlds.kinds import WORLDS, Given, Sketch, WorldKind
@@ -30,13 +32,22 @@ class _Remembered(BaseModel):
 
 
 class KindAbout(_Remembered):
-    """What has to be known of a kind to describe its agents: the attributes of `Kind` of the same names."""
+    """What has to be known of a kind to describe and show its agents: the attributes of `Kind` of the same names.
+
+    Of settings of its own that is the type, `int`, `float` or another; what was stored before there was `own` has none,
+    and whatever Backcast has no setting of is then the kind's own.
+    """
 
     frame: str | None = "each"
     only: str | None = None
     plans: bool = True
     learns_model: bool = True
+    true: bool = False
+    family: str = Field(default="", max_length=200)
+    label: str = Field(default="", max_length=200)
     settings: tuple[str, ...] = tuple(SETTINGS)
+    own: dict[str, str] = {}
+    defaults: dict[str, Any] = {}
 
 
 class WorldAbout(_Remembered):
@@ -70,7 +81,7 @@ def remembered(kinds: Iterable[str], worlds: Iterable[str], plugins: Iterable[st
     places = _foreign(WORLDS[name] for name in worlds)
     measured = _foreign(each for purpose in ("prediction", "control") for each in metrics_of(purpose, plugins))
     found = {
-        "kinds": {each.name: _about(KindAbout, each) for each in agents},
+        "kinds": {each.name: _about(KindAbout, each, own=_types(each), defaults=_defaults(each)) for each in agents},
         "world_kinds": {each.name: _about(WorldAbout, each) for each in places},
         "metrics": {each.name: _about(MetricAbout, each) for each in measured},
     }
@@ -84,18 +95,46 @@ def _foreign(registered: Iterable[R]) -> list[R]:
     return list({each.name: each for each in registered if not each.is_builtin}.values())
 
 
-def _about(kind: type[BaseModel], registered: Registered) -> dict[str, Any]:
-    given = {name: getattr(registered, name) for name in kind.model_fields}
+def _about(kind: type[BaseModel], registered: Registered, **more: Any) -> dict[str, Any]:
+    given = {name: getattr(registered, name) for name in kind.model_fields if name not in more}
     tuples = {name: tuple(value) for name, value in given.items() if isinstance(value, (dict, tuple))}
-    return kind(**given | tuples).model_dump(mode="json")
+    return kind(**given | tuples | more).model_dump(mode="json")
 
 
-def add_stand_ins(kinds: Named, worlds: Named, plugins: Iterable[str], found: Mapping[str, Any], source: str) -> None:
+_NUMBERS = {"int": int, "float": float}  # the types that make a difference to what is drawn from a range
+
+
+def _types(kind: Kind) -> dict[str, str]:
+    """The types of a kind's own settings."""
+    return {
+        setting.name: next((word for word, of in _NUMBERS.items() if of in (setting.of, *get_args(setting.of))), "")
+        for setting in kind.own
+    }
+
+
+def _defaults(kind: Kind) -> dict[str, Any]:
+    """The defaults of a kind that are not those of Backcast's table, as far as they are plain data."""
+    return {
+        name: setting.default
+        for name, setting in kind.table.items()
+        if (kind.has_own(name) or name in kind.defaults) and is_plain(setting.default)
+    }
+
+
+def add_stand_ins(
+    kinds: Named,
+    worlds: Named,
+    models: Iterable[str],
+    plugins: Iterable[str],
+    found: Mapping[str, Any],
+    source: str,
+) -> None:
     """Have stand-ins for what is not known.
 
     Args:
         kinds: of a study's agents, each with the settings that are given to it.
         worlds: kinds of its worlds, each with the keys that are given to it.
+        models: what is given as `model` to its agents.
         plugins: of the study; without any, nothing has a stand-in.
         found: what was stored (`remembered`). Of other kinds it is assumed that they have all settings of Backcast and
             those that are given.
@@ -107,6 +146,8 @@ def add_stand_ins(kinds: Named, worlds: Named, plugins: Iterable[str], found: Ma
     about_kinds = _read(KindAbout, found, "kinds", source)
     for name in _absent(kinds, KINDS):
         KINDS[name] = _kind(name, about_kinds.get(name), kinds[name], modules)
+    for name in _absent(filter(is_name, models), ESTIMATORS):
+        add_estimator(Estimator(name, "", Absent("model", name, modules)))
     about_worlds = _read(WorldAbout, found, "world_kinds", source)
     for name in _absent(worlds, WORLDS):
         WORLDS[name] = _world_kind(name, about_worlds.get(name) or WorldAbout(keys=tuple(worlds[name])), modules)
@@ -130,9 +171,29 @@ def _absent(names: Iterable[str], known: Mapping[str, Registered]) -> list[str]:
 
 def _kind(name: str, about: KindAbout | None, given: Collection[str], modules: tuple[str, ...]) -> Kind:
     its = about or KindAbout(settings=tuple(dict.fromkeys((*SETTINGS, *given))))
-    own = tuple(free(each) for each in its.settings if each not in SETTINGS and each not in COMMON)
-    common = its.model_dump(include={"frame", "only", "plans", "learns_model"})
-    return Kind(name, "", Absent("agent", name, modules), settings=its.settings, own=own, **common)
+    own = tuple(
+        replace(free(each), of=_NUMBERS.get(its.own.get(each, ""), Any))
+        for each in its.settings
+        if each not in COMMON and (each in its.own or each not in SETTINGS)
+    )
+    if about is None:
+        own += tuple(_perhaps(SETTINGS[each]) for each in dict.fromkeys(given) if each in SETTINGS)
+    known = its.model_dump(exclude={"settings", "own", "defaults"})
+    usual = FrozenDict({each: freeze(value) for each, value in its.defaults.items() if each in its.settings})
+    known["averages"] = True  # whether it does was checked when it was run
+    return Kind(name, "", Absent("agent", name, modules), settings=its.settings, own=own, defaults=usual, **known)
+
+
+def _perhaps(setting: Setting) -> Setting:
+    """A setting that may be Backcast's, or may be what somebody else calls by its name."""
+
+    def check(name: str, given: Any) -> Any:
+        try:
+            return setting.check(name, given)
+        except InputError:
+            return frozen_value(name, given)
+
+    return replace(free(setting.name), check=check)
 
 
 def _world_kind(name: str, its: WorldAbout, modules: tuple[str, ...]) -> WorldKind:

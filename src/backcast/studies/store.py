@@ -98,7 +98,7 @@ class Store:
             "format": FORMAT,
             "study": self._plain(study),
             "seeds": study.seeds if seeds is None else seeds,
-            "worlds": [world.about._asdict() for world in study.worlds],
+            "worlds": [world.about.stored() for world in study.worlds],
         }
         if study.plugins:
             kinds, worlds = (dict.fromkeys(each.kind for each in those) for those in (study.agents, study.worlds))

@@ -4,7 +4,9 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from backcast.core.arrays import Vector, as_whole
+import numpy as np
+
+from backcast.core.arrays import Indices, Vector, as_whole
 from backcast.drivers.metrics import METRICS
 from backcast.studies.cells import Cell
 from backcast.studies.search import Point
@@ -29,6 +31,9 @@ class Scores(Protocol):
 
     def means(self, world: str, agent: str, metric: str) -> Vector:
         """The mean of each seed's curve, (seeds,)."""
+
+    def updates(self, world: str, agent: str) -> Vector:
+        """Value updates made up to the end of each episode, (seeds, episodes)."""
 
 
 class Results(Scores, Protocol):
@@ -76,19 +81,31 @@ def tried(result: Scores, world: str, metric: str | None = None, last: int | Non
         result: of a study.
         world: the name of one of its worlds.
         metric: what to score by; None: what the world is judged by.
-        last: score so many episodes at the end; None: all.
+        last: score so many episodes at the end; of a run that ended with its budget, the last that it ran;
+            None: all.
     """
     cells, study = result.cells(world), result.study
     chosen = metric or cells[0].world.judged_by
     if not all(chosen in result.metrics(world, cell.label) for cell in cells):
         return []
-    return [Trial(study, cell, chosen, _mean(result, world, cell.label, chosen, last)) for cell in cells]
+    return [Trial(study, cell, chosen, _mean(result, world, cell, chosen, last)) for cell in cells]
 
 
-def _mean(result: Scores, world: str, label: str, metric: str, last: int | None) -> Vector:
+def _mean(result: Scores, world: str, cell: Cell, metric: str, last: int | None) -> Vector:
     if last is None:
-        return result.means(world, label, metric)
-    return result.curves(world, label, metric)[:, -as_whole("last", last, 1) :].mean(axis=1)
+        return result.means(world, cell.label, metric)
+    curves, episodes = result.curves(world, cell.label, metric), as_whole("last", last, 1)
+    if cell.updates is None:
+        return curves[:, -episodes:].mean(axis=1)
+    ends, place = episodes_run(result.updates(world, cell.label))[:, None], np.arange(curves.shape[1])
+    found: Vector = curves.mean(axis=1, where=(place < ends) & (place >= ends - episodes))
+    return found
+
+
+def episodes_run(updates: Vector) -> Indices:
+    """The number of episodes of each run, (seeds,), without those that repeat the last when the budget is used up."""
+    found: Indices = (updates < updates[:, -1:]).sum(axis=1) + 1
+    return found
 
 
 def names_of_worlds(found: Sequence[Results], together: bool) -> dict[tuple[str, str], str]:

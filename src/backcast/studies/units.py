@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.kinds import KINDS
 from backcast.drivers.results import Runs
 from backcast.drivers.run import prepare, run_in_threads
@@ -93,6 +94,8 @@ def perform(unit: Unit, threads: int = 0) -> Outcome:
         cell = unit.cell
         import_plugins(cell.plugins)
         refuse_unknown("kind", cell.agent.kind, KINDS, cell.plugins)
+        if cell.agent.shared("model") is not None:
+            refuse_unknown("model", cell.agent.shared("model"), ESTIMATORS, cell.plugins)
         refuse_unknown("world", cell.world.kind, WORLDS, cell.plugins)
         world = world_of(cell.world)
         runs = run_in_threads(world, cell.agent, cell.episodes, unit.seeds, None, threads, cell.updates, models=False)

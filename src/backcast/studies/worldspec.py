@@ -4,7 +4,8 @@ import functools
 import platform
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from types import NoneType
+from typing import Any, NamedTuple, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
@@ -13,7 +14,7 @@ from backcast.core.errors import InputError, nearest
 from backcast.core.files import checksum
 from backcast.core.settings import Setting
 from backcast.worlds import World
-from backcast.worlds.kinds import WORLDS, WorldKind
+from backcast.worlds.kinds import WORLDS, Picture, WorldKind
 from backcast.worlds.world import Judge, Purpose
 
 REGISTERED = 'or name the module that registers it in plugins = ["…"]'
@@ -36,6 +37,14 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _take_no_text_for_a_number(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        numbers = [name for name, field in cls.model_fields.items() if _is_numeric(field.annotation)]
+        return given | {name: _quoted(given[name]) for name in numbers if name in given}
+
     def __copy__(self) -> Self:
         """A copy that forgets what was worked out once: `model_copy` may change what it follows from."""
         copied = super().__copy__()
@@ -44,8 +53,31 @@ class Strict(BaseModel):
         return copied
 
 
-class Shared(Strict):
-    """Settings that agents of a study have in common; None: as `backcast.agent` has it."""
+class _Quoted:
+    """Text in the place of a number, which pydantic would otherwise read as one."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _quoted(given: Any) -> Any:
+    """What was given, text marked as such, in lists, too."""
+    if isinstance(given, (list, tuple)):
+        return [_quoted(each) for each in given]
+    return _Quoted(given) if isinstance(given, str) else given
+
+
+def _is_numeric(annotation: Any) -> bool:
+    """Whether a type is made of numbers alone: int, float | None, tuple[int, ...]."""
+    parts = [each for each in get_args(annotation) if each not in (NoneType, Ellipsis)]
+    return all(map(_is_numeric, parts)) if parts else annotation in (int, float)
+
+
+class _Shared(Strict):
+    """Settings that a world has for all agents in it; None: as they are given to each."""
 
     def given(self) -> dict[str, Any]:
         """Only what was set."""
@@ -61,7 +93,7 @@ def optional_fields(settings: Iterable[Setting]) -> Any:
     return {each.name: (each.of | None, None) for each in settings}
 
 
-Settings: Any = create_model("Settings", __base__=Shared, __module__=__name__, **optional_fields(SHARED.values()))
+Settings: Any = create_model("Settings", __base__=_Shared, __module__=__name__, **optional_fields(SHARED.values()))
 
 
 def _content(path: Path, expected: str | None) -> str:
@@ -88,11 +120,18 @@ class About(NamedTuple):
         name: what the world calls itself.
         purpose: whether values are predicted there, or improved.
         judged_by: the metric by which agents are compared there (`World.judged_by`).
+        picture: what figures show of it, if its kind is not one of Backcast's own, which say it again when asked.
     """
 
     name: str
     purpose: Purpose
     judged_by: Judge
+    picture: Picture | None = None
+
+    def stored(self) -> dict[str, Any]:
+        """As plain data, for JSON."""
+        picture = {} if self.picture is None else {"picture": self.picture._asdict()}
+        return {"name": self.name, "purpose": self.purpose, "judged_by": self.judged_by, **picture}
 
 
 class WorldSpec(Strict):
@@ -161,9 +200,11 @@ class WorldSpec(Strict):
     @functools.cached_property
     def about(self) -> About:
         """What the world says of itself; it is made for that, unless it is known."""
-        world = self.build()
-        purpose = WORLDS[self.kind].purpose or world.purpose
-        return About(self.label or world.name, purpose, "rmsve" if purpose == "prediction" else world.judged_by)
+        world, kind = self.build(), WORLDS[self.kind]
+        purpose = kind.purpose or world.purpose
+        judged_by = "rmsve" if purpose == "prediction" else world.judged_by
+        picture = None if kind.is_builtin else kind.picture(self.arguments)
+        return About(self.label or world.name, purpose, judged_by, picture)
 
     def knowing(self, about: About) -> Self:
         """The same world, of which this is known: nothing is made or imported to find it out."""
@@ -221,6 +262,13 @@ class WorldSpec(Strict):
     def judged_by(self) -> Judge:
         """The metric by which agents are compared there."""
         return self.about.judged_by
+
+    @property
+    def picture(self) -> Picture:
+        """What figures show of it; a world that has a label is called that."""
+        known = None if self.known is None else self.known.picture
+        its = known or WORLDS[self.kind].picture(self.arguments)
+        return its._replace(title=self.label or its.title or self.name)
 
     @functools.cached_property
     def identity(self) -> dict[str, Any]:

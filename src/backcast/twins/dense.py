@@ -5,6 +5,8 @@ Every softmax row is a full row of logits, every planning update touches every s
 and `backcast bench` times both.
 """
 
+from typing import Any
+
 import numpy as np
 
 from backcast import exact
@@ -20,6 +22,20 @@ def softmax(logits: Vector) -> Vector:
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
+class Counter:
+    """The updates of each entry of a table: α times `share` is the step size of an update."""
+
+    def __init__(self, averages: bool, *shape: int) -> None:
+        self.averages, self.n = averages, np.zeros(shape)
+
+    def share(self, entry: Any, weight: Any = 1.0) -> Any:
+        """The weight, or where steps are averaged the weight over the sum of all so far; of one entry or of some."""
+        if not self.averages:
+            return weight
+        self.n[entry] += weight
+        return weight / np.where(self.n[entry] > 0, self.n[entry], 1.0)
+
+
 class DenseTwin:
     """An agent with tables of full size: q (S, A), and models as logits and rewards."""
 
@@ -33,6 +49,8 @@ class DenseTwin:
         self.end_logits = np.zeros((S, 2))  # goes on, ends
         self.pair_reward = np.zeros((S, S))  # [s, s'], in prediction
         self.state_reward = np.zeros(S)  # r(s'), in control
+        self.learned, self.planned = Counter(agent.averages, S, A), Counter(agent.averages, S, A)
+        self.of_pairs, self.of_states = Counter(agent.averages, S, S), Counter(agent.averages, S)
         if self.true:
             self._know_the_truth()
 
@@ -68,7 +86,7 @@ class DenseTwin:
             self.learn_model(s, a, r, s2, ends, rates[ALPHA_MODEL])
         if self.agent.learn:
             target = r + (0.0 if ends else self.discount * self.q[s2].max())
-            self.q[s, a] += rates[ALPHA] * (target - self.q[s, a])
+            self.q[s, a] += rates[ALPHA] * self.learned.share((s, a)) * (target - self.q[s, a])
         self.plan(s, s2, ends, first, rates[ALPHA_PLAN])
 
     def learn_model(self, s: int, a: int, r: float, s2: int, ends: bool, alpha: float) -> None:
@@ -84,8 +102,8 @@ class DenseTwin:
         row[chosen] += alpha
         self.end_logits[s2] -= alpha * softmax(self.end_logits[s2])
         self.end_logits[s2, int(ends)] += alpha
-        self.pair_reward[s, s2] += alpha * (r - self.pair_reward[s, s2])
-        self.state_reward[s2] += alpha * (r - self.state_reward[s2])
+        self.pair_reward[s, s2] += alpha * self.of_pairs.share((s, s2)) * (r - self.pair_reward[s, s2])
+        self.state_reward[s2] += alpha * self.of_states.share(s2) * (r - self.state_reward[s2])
 
     def plan(self, s: int, s2: int, ends: bool, first: bool, alpha: float) -> None:
         """Plan from the state(s) that the frame and the mode say."""
@@ -106,14 +124,14 @@ class DenseTwin:
         probability = self.true_backward[ref] if self.true else softmax(self.backward_logits[ref].ravel()).reshape(S, A)
         reward = self.pair_reward[:, [ref]] if self.setup.is_prediction else self.state_reward[ref]
         target = reward + (0.0 if ends else self.discount * self.q[ref].max())
-        self.q += alpha * probability * (target - self.q)
+        self.q += alpha * self.planned.share(..., probability) * (target - self.q)
 
     def plan_forward(self, ref: int, alpha: float) -> None:
         """q(ref, a) ← q(ref, a) + α Σ_s' P(s' | ref, a) (r + γ̄(s') max q(s', ·) − q(ref, a)), every a (Algorithm 3)."""
         for a in range(self.setup.n_actions):
             probability = self.true_forward[ref, a] if self.true else softmax(self.forward_logits[ref, a])
             target = self._forward_reward(ref, a) + self.discount * self._goes_on() * self.q.max(axis=1)
-            self.q[ref, a] += alpha * (probability @ target - self.q[ref, a])
+            self.q[ref, a] += alpha * self.planned.share((ref, a)) * (probability @ target - self.q[ref, a])
 
     def _forward_reward(self, s: int, a: int) -> Vector:
         if self.true:

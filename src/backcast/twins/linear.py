@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from backcast.agents.kinds import Agent, Setup
-from backcast.agents.linear_models import RIDGE
+from backcast.agents.kinds import KINDS, Agent, Setup
+from backcast.agents.settings import RIDGE
 from backcast.core.arrays import Vector
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
 from backcast.values.linear import as_matrix, zero_values
 
 
 class LinearTwin:
-    """`td`, `forward` or `backward` with an expectation model, in the usual frames, with dense vectors and matrices.
+    """TD(0), alone or beside planning with an expectation model in the usual frame, by dense vectors and matrices.
 
     The second moments of predecessors are kept as weights of states, as in `BackwardExpectation`: for d features a
     tensor (d, d, d) would be too large to measure anything against.
@@ -22,7 +22,7 @@ class LinearTwin:
     def __init__(self, agent: Agent, setup: Setup) -> None:
         values = zero_values(*setup.features(agent.get("features")), setup.n_actions)
         self.X: Vector = as_matrix(values.features, values.n_features).toarray()
-        self.kind, self.discount = agent.kind, setup.discount
+        self.direction, self.discount = KINDS[agent.kind].direction, setup.discount
         n_states, d = self.X.shape
         self.norm, self.w = values.features.norm, np.zeros(d)
         self.successors, self.predecessors = np.zeros((d, d + 1)), np.zeros((d, n_states))
@@ -33,18 +33,18 @@ class LinearTwin:
     def observe(self, rates: Vector, s: int, a: int, r: float, s2: int, ends: bool, first: bool) -> None:
         """One step: model learning, TD(0), planning."""
         x, x2 = self.X[s], self.X[s2]
-        if self.kind == "forward":
+        if self.direction == "forward":
             self.fit(self.successors, x, np.append(x2 * (not ends), r), rates[ALPHA_MODEL])
-        if self.kind == "backward":
+        if self.direction == "backward":
             self.fit(self.predecessors, x2, np.eye(1, len(self.X), s)[0], rates[ALPHA_MODEL])
             self.fit_reward(x2, x, r, rates[ALPHA_MODEL])
         v2 = 0.0 if ends else x2 @ self.w
         self.w += rates[ALPHA] * (r + self.discount * v2 - x @ self.w) * x
-        if self.kind == "forward":
+        if self.direction == "forward":
             expected = self.estimate(self.successors, x)
             target = expected[-1] + self.discount * expected[:-1] @ self.w
             self.w += rates[ALPHA_PLAN] * (target - x @ self.w) * x
-        if self.kind == "backward":
+        if self.direction == "backward":
             v2 = 0.0 if ends else x2 @ self.w
             errors = self.X @ (x2 @ self.theta) + self.discount * v2 - self.X @ self.w
             self.w += rates[ALPHA_PLAN] * self.X.T @ (self.estimate(self.predecessors, x2) * errors)

@@ -4,9 +4,10 @@ A pair of a state and an action is the number s·A + a; in prediction A is 1, an
 (set one value without changing others, blend all of them with a number) is asked of `TableValues` by name.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from backcast.core.arrays import Vector
+from backcast.core.compiling import optional
 
 
 class Values(Protocol):
@@ -41,8 +42,16 @@ class Values(Protocol):
     def nudge(self, pair: int, amount: float) -> None:
         """Add an amount: to q(s, a) in a table; times φ(s, a) to the weights if values are linear."""
 
+    def fetch(self, pair: int) -> None:
+        """Ask memory for q(s, a) of a pair, which will be needed soon."""
+
     def as_array(self) -> Vector:
         """All values, (S, A); in Python only. If arrays of several are stacked, theirs, (n, S, A)."""
 
     def as_weights(self) -> Vector | None:
         """The weights of the features that were given, (A, d); None of a table. Likewise."""
+
+
+@optional("fetch")
+def _is_near(self: Any, pair: int) -> None:
+    """Weights are few, and never far away."""

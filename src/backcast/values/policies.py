@@ -44,6 +44,15 @@ def greedy_chance(values: Values, s: int, a: int) -> float:
 
 
 @kernel
+def expected(values: Values, s: int, epsilon: float) -> float:
+    """What the ε-greedy policy expects, Σ_a π(a | s) q(s, a) = (1 − ε) max_a q(s, a) + ε / A Σ_a q(s, a)."""
+    total = 0.0
+    for a in range(values.n_actions):
+        total += values.get(s, a)
+    return (1.0 - epsilon) * values.best(s) + epsilon * total / values.n_actions
+
+
+@kernel
 def chance(values: Values, s: int, a: int, epsilon: float) -> float:
     """The probability that `act` takes a in s: ε / A + (1 − ε) π_greedy(a | s)."""
     return epsilon / values.n_actions + (1.0 - epsilon) * greedy_chance(values, s, a)

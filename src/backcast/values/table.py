@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from backcast.core import memory
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, kernel, part
 
@@ -95,6 +96,10 @@ class TableValues(NamedTuple):
             most = max(most, self.u[k])
         return self.affine[0] * most + self.affine[1]
 
+    def fetch(self, pair: int) -> None:
+        """Ask memory for q(s, a) of a pair s·A + a, which will be needed soon."""
+        memory.prefetch(self.u, pair)
+
     @in_python
     def as_array(self) -> Vector:
         """All values, (S, A); of tables that are stacked, (…, S, A)."""
@@ -122,4 +127,4 @@ def _fold(values: TableValues) -> None:
 
 def zeros(n_states: int, n_actions: int) -> TableValues:
     """A table of zeros."""
-    return TableValues(np.zeros(n_states * n_actions), np.array([1.0, 0.0, 1.0]), n_actions)
+    return TableValues(memory.zeros(n_states * n_actions), np.array([1.0, 0.0, 1.0]), n_actions)

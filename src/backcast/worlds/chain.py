@@ -11,13 +11,13 @@ from scipy import sparse
 from backcast.core.arrays import Indices, Mask, Matrix, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import layout_generator
-from backcast.core.settings import Bounds
-from backcast.mdp import FiniteMDP
-from backcast.worlds.kinds import Discount, Given, Seed, Sketch, register_world
+from backcast.core.settings import Bounds, Label
+from backcast.mdp import FiniteMDP, from_rows
+from backcast.worlds.kinds import Discount, Given, Picture, Seed, Sketch, register_world
 from backcast.worlds.world import World, refuse_large
 
 if TYPE_CHECKING:
-    from backcast.worlds.stepping import Table
+    from backcast.worlds.stepping import States, Table
 
 _DENSE_LIMIT = 2_000  # states, above which a world is sparse
 _MOST_LEVELS, _MOST_TRANSITIONS = 16, 1_000_000  # of chains that are drawn directly
@@ -35,11 +35,21 @@ class LevelsSketch(Sketch):
             "the number of transitions": sum(before * after for before, after in pairwise(levels)),
         }
 
+    def picture(self, given: Given) -> Picture:
+        """Its levels, and whether there are more and more states or fewer and fewer."""
+        sizes, branches = tuple(given["levels"]), given["branches"]
+        if not sizes:
+            return Picture()
+        pattern = "Channelling" if sizes[0] > sizes[-1] else "Broadcasting" if sizes[0] < sizes[-1] else "Even levels"
+        told = {1: "", 2: ", two branches of opposite sign"}
+        side_by_side = told.get(branches, f", {branches} branches of alternating sign")
+        return Picture(f"{pattern}: {' → '.join(map(str, sizes))} states{side_by_side}", sizes)
+
 
 @register_world("chain", purpose="prediction", label="Leveled chain", sketch=LevelsSketch())
 def chain(
-    levels: Sequence[int] = (500, 50, 5),
-    seed: Seed | None = 0,
+    levels: Annotated[Sequence[int], Label("states of each level")] = (500, 50, 5),
+    seed: Annotated[Seed, Label("chain’s seed")] | None = 0,
     discount: Discount = 0.9,
     branches: Annotated[int, Bounds(1)] = 1,
 ) -> World:
@@ -86,9 +96,7 @@ class PerSeed:
 
 def reward_process(transition: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any) -> FiniteMDP:
     """A world of one action from sparse P(s' | s) and r(s, s'), each (S, S); dense unless it is large."""
-    if transition.shape[0] > _DENSE_LIMIT:
-        return FiniteMDP(transition, reward, discount, start, terminal)
-    return FiniteMDP(transition.toarray()[:, None, :], reward.toarray()[:, None, :], discount, start, terminal)
+    return from_rows(transition, reward, discount, start, terminal, transition.shape[0] > _DENSE_LIMIT)
 
 
 def _checked(levels: Sequence[int]) -> tuple[int, ...]:
@@ -161,8 +169,8 @@ def _draw_directly(sizes: tuple[int, ...], seed: int, discount: float, branches:
         np.cumsum(block, axis=1, out=block)
     reward = np.zeros(flat.size)
     reward[transitions - earned.size : transitions] = earned.ravel()
-    offset, next_state, terminal = _graph(sizes)
-    return Table(np.arange(sizes[0]), np.cumsum(first), offset, flat, next_state, reward, terminal, 1), truth
+    offset, next_state, terminal, even = _graph(sizes)
+    return Table(np.arange(sizes[0]), np.cumsum(first), offset, flat, next_state, reward, terminal, 1, even), truth
 
 
 def _values(rows: list[Vector], earned: Vector, discount: float) -> Vector:
@@ -182,19 +190,22 @@ class _Graph(NamedTuple):
     """What all chains of the same levels share, as in `Table`; nobody writes to it."""
 
     offset: Indices
-    next_state: Indices
+    next_state: "States"
     terminal: Mask
+    even: int
 
 
 @lru_cache(maxsize=8)
 def _graph(sizes: tuple[int, ...]) -> _Graph:
+    from backcast.worlds.stepping import even, state_numbers
+
     bounds = np.cumsum((0, *sizes))
     levels = [np.arange(first, last) for first, last in pairwise(bounds)]
     following = [np.tile(after, size) for after, size in zip(levels[1:], sizes[:-1], strict=True)]
     counts = np.repeat((*sizes[1:], 1), sizes)
     offset = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    next_state = np.concatenate([*following, levels[-1]]).astype(np.int64)
-    return _Graph(offset, next_state, np.arange(bounds[-1]) >= bounds[-2])
+    next_state = state_numbers(np.concatenate([*following, levels[-1]]), bounds[-1])
+    return _Graph(offset, next_state, np.arange(bounds[-1]) >= bounds[-2], even(offset))
 
 
 def _above_the_diagonal(blocks: list[Vector], sizes: tuple[int, ...]) -> sparse.csr_array:

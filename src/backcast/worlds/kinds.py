@@ -16,19 +16,33 @@ from typing import Annotated, Any, NamedTuple, ParamSpec, Protocol, get_type_hin
 
 from backcast.core.errors import InputError
 from backcast.core.registry import Registered, first_line, refuse_taken
-from backcast.core.settings import Bounds, Setting, is_path, read_annotation, setting_of
+from backcast.core.settings import Bounds, Label, Setting, is_path, read_annotation, setting_of
 from backcast.worlds.world import Purpose, World
 
 P = ParamSpec("P")
 Given = Mapping[str, Any]  # keys of a world and their values
 
-Discount = Annotated[float, Bounds(0, 1)]
+Discount = Annotated[float, Bounds(0, 1), Label("discount γ", "γ")]
 Probability = Annotated[float, Bounds(0, 1, "a probability")]
-Seed = Annotated[int, Bounds(0)]
-Steps = Annotated[int, Bounds(1, lab=1_000_000)]
+Seed = Annotated[int, Bounds(0), Label("world’s seed")]
+Steps = Annotated[int, Bounds(1, lab=1_000_000), Label("steps at most")]
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 OF_EVERY_WORLD = ("kind", "label", "episodes", "updates", "settings", "sha256")  # keys in a study that no kind may have
+
+
+class Picture(NamedTuple):
+    """What figures show of a world.
+
+    Attributes:
+        title: the world in words; empty if its name says it all.
+        levels: how many states are in each of its levels, if it has some; a small picture shows them.
+        cells: the characters of a maze that a small picture shows, a line for each row.
+    """
+
+    title: str = ""
+    levels: tuple[int, ...] = ()
+    cells: str = ""
 
 
 class Sketch(Protocol):
@@ -64,6 +78,10 @@ class Sketch(Protocol):
     def choices(self) -> dict[str, tuple[str, ...]]:
         """The keys for which the lab offers some values, and these values."""
         return {}
+
+    def picture(self, given: Given) -> Picture:
+        """What figures show of it; keys that were not given have their defaults."""
+        return Picture()
 
 
 class Unremarkable(Sketch):
@@ -107,6 +125,10 @@ class WorldKind(Registered):
     def summary(self) -> str:
         """One line for `backcast list`."""
         return first_line(self.function.__doc__)
+
+    def picture(self, given: Given) -> Picture:
+        """What figures show of such a world."""
+        return self.sketch.picture({**{name: key.default for name, key in self.keys.items()}, **given})
 
 
 WORLDS: dict[str, WorldKind] = {}
@@ -233,3 +255,10 @@ class Recipe(NamedTuple):
 def recipe_of(world: World) -> Recipe | None:
     """How a world was made; None if that is not known."""
     return world.__dict__.get("_recipe")
+
+
+def picture_of(world: World, name: str) -> Picture:
+    """What figures show of a world that has this name; its kind says it, if that is known."""
+    recipe = recipe_of(world)
+    its = Picture() if recipe is None or recipe.kind not in WORLDS else WORLDS[recipe.kind].picture(recipe.arguments)
+    return its._replace(title=its.title if its.title and name == world.name else name)

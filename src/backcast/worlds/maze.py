@@ -11,8 +11,8 @@ from scipy import sparse
 from backcast.core.arrays import Indices, Mask, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import breadth_first
-from backcast.core.settings import Bounds
-from backcast.worlds.kinds import Discount, Given, Probability, Sketch, Steps, register_world
+from backcast.core.settings import Bounds, Label
+from backcast.worlds.kinds import Discount, Given, Picture, Probability, Sketch, Steps, register_world
 from backcast.worlds.world import Change, Outcomes, World, refuse_large
 
 PAPER_MAZE = """\
@@ -55,7 +55,7 @@ SHORTCUT_MAZE = (
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left
 _LEGEND = "'.' floor, 'X' or '#' wall, 'S' start, 'G' goal"
 _QUICK = 10_000  # cells of a maze that is made in no time
-StepOfChange = Annotated[int, Bounds(1)]
+StepOfChange = Annotated[int, Bounds(1), Label("changes after")]
 
 
 class TextSketch(Sketch):
@@ -85,7 +85,21 @@ class TextSketch(Sketch):
         return given.get("text", ""), given.get("later", (0, ""))[1]
 
 
-@register_world("maze", purpose="control", label="Maze", sketch=TextSketch())
+class MazeSketch(TextSketch):
+    """What is known of a maze that may be the paper's."""
+
+    def picture(self, given: Given) -> Picture:
+        """The paper's maze, and what is random in it; others have nothing but their names."""
+        if given["text"] is not None:
+            return Picture()
+        slip, rewarded, later = given["slip"], given["reward_probability"], given["later"]
+        words = f", slips with probability {slip:g}" if slip else ""
+        words += f", reward with probability {rewarded:g}" if rewarded < 1 else ""
+        words += f", changes after {later[0]:,} steps" if later is not None else ""
+        return Picture("Maze" + (words or ", deterministic"), cells=PAPER_MAZE)
+
+
+@register_world("maze", purpose="control", label="Maze", sketch=MazeSketch())
 def maze(
     text: str | None = None,
     slip: Probability = 0.0,

@@ -2,11 +2,17 @@
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from backcast.core.arrays import Indices, Mask, Vector
 from backcast.core.compiling import part
+from backcast.core.memory import prefetch
 from backcast.core.randomness import pick
 
+States = NDArray[np.int32] | Indices
 FOREVER = 2**62  # steps, where episodes are not cut off
+LARGE = 2**16  # outcomes of a world that, with an agent's tables, is too large for a core's own cache
 
 
 @part
@@ -18,20 +24,22 @@ class Table(NamedTuple):
         start_cumulative: their cumulative probabilities.
         offset: (S·A + 1,) where the outcomes of row s·A + a begin.
         cumulative: cumulative probability of each outcome within its row.
-        next_state: s' of each outcome.
+        next_state: s' of each outcome, as `state_numbers` makes them.
         reward: r of each outcome.
         terminal: (S,) whether an episode ends there.
         n_actions: A.
+        even: how many outcomes each row has; 0 if rows differ in that.
     """
 
     start_state: Indices
     start_cumulative: Vector
     offset: Indices
     cumulative: Vector
-    next_state: Indices
+    next_state: States
     reward: Vector
     terminal: Mask
     n_actions: int
+    even: int
 
     def draw_start(self, u: float) -> int:
         """The state that begins an episode, for a uniform u."""
@@ -40,7 +48,31 @@ class Table(NamedTuple):
     def draw_outcome(self, s: int, a: int, u: float) -> int:
         """The index of an outcome of (s, a), for a uniform u."""
         row = s * self.n_actions + a
+        if self.even > 0:
+            return pick(self.cumulative, row * self.even, (row + 1) * self.even, u)
         return pick(self.cumulative, self.offset[row], self.offset[row + 1], u)
+
+    def lead(self, outcome: int) -> int:
+        """The state s' of an outcome."""
+        return np.int64(self.next_state[outcome])  # type: ignore[return-value]
+
+    def is_large(self) -> bool:
+        """Whether it is worth while to ask memory for what the next step may need."""
+        return self.next_state.size > LARGE
+
+    def near(self, s: int, a: int) -> int:
+        """A state that may follow (s, a)."""
+        row = s * self.n_actions + a
+        return self.lead(row * self.even if self.even > 0 else self.offset[row])
+
+    def approach(self, s: int, here: int) -> None:
+        """Ask memory for the outcomes of s."""
+        row = s * self.n_actions
+        if self.even > 0:
+            prefetch(self.next_state, row * self.even)
+            prefetch(self.reward, row * self.even)
+        else:
+            prefetch(self.offset, row)
 
 
 @part
@@ -61,3 +93,14 @@ class Tables(NamedTuple):
     def holds_until(self, taken: int, most: int) -> int:
         """The number of real steps, at most `most`, up to which that table holds."""
         return min(most, self.change) if taken < self.change else most
+
+
+def state_numbers(states: Indices, n_states: int) -> States:
+    """A copy of numbers of states, in as few bytes as `n_states` states allow: a large world is read from memory."""
+    return np.array(states, dtype=np.int32) if n_states <= 2**31 else np.array(states, dtype=np.int64)
+
+
+def even(offset: Indices) -> int:
+    """How many outcomes each row has, where offset (rows + 1,) says where they begin; 0 if rows differ in that."""
+    sizes = np.diff(offset)
+    return int(sizes[0]) if sizes.size and (sizes == sizes[0]).all() else 0

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,11 @@ from scipy import sparse
 from backcast.core.arrays import Mask, Vector, as_distribution, as_whole
 from backcast.core.errors import InputError, in_a_line
 from backcast.core.graph import breadth_first
+from backcast.core.settings import Label
 from backcast.exact.chains import as_policy
 from backcast.mdp import FiniteMDP, saved_policy, saved_size
 from backcast.worlds.kinds import Discount, Given, Sketch, Steps, register_world
+from backcast.worlds.layouts import CLOCKWISE, Grid, full_grid, taxi
 from backcast.worlds.world import Outcomes, World, refuse_large
 
 _DISCOUNT = 0.99
@@ -137,7 +139,21 @@ def _read(env: Any, discount: float, start: ArrayLike | None, max_steps: int | N
     spec = getattr(env, "spec", None)
     name = spec.id if spec is not None else type(bare).__name__
     mdp = outcomes.mdp(n_states, n_actions, discount, first, terminal)
-    return World(name, mdp, outcomes, max_steps=limit)
+    return World(name, mdp, outcomes, max_steps=limit, layout=_layout(bare, n_states))
+
+
+def _layout(bare: Any, n_states: int) -> Grid | None:
+    """Where the states of Gymnasium's own environments are drawn; of others that is not known."""
+    from gymnasium.envs.toy_text import CliffWalkingEnv, FrozenLakeEnv, TaxiEnv
+
+    grid = None
+    if isinstance(bare, FrozenLakeEnv):
+        grid = full_grid(bare.nrow, bare.ncol, ("left", "down", "right", "up"))
+    elif isinstance(bare, CliffWalkingEnv):  # who falls off is at the start at once: cells of the cliff are not reached
+        grid = full_grid(bare.shape[0], bare.shape[1], CLOCKWISE, unreached="T")
+    elif isinstance(bare, TaxiEnv):
+        grid = taxi()
+    return grid if grid is not None and len(grid.x) == n_states else None
 
 
 class TableSketch(Sketch):
@@ -171,7 +187,9 @@ class TableSketch(Sketch):
 
 
 @register_world("gymnasium", label="Gymnasium table", called=from_gymnasium, sketch=TableSketch())
-def _by_id(id: str, discount: Discount = _DISCOUNT, max_steps: Steps | None = None) -> World:
+def _by_id(
+    id: Annotated[str, Label("environment")], discount: Discount = _DISCOUNT, max_steps: Steps | None = None
+) -> World:
     """A world of Gymnasium's.
 
     Args:

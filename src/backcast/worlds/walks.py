@@ -7,17 +7,18 @@ import numpy as np
 from scipy import sparse
 
 from backcast.core.errors import InputError
-from backcast.core.settings import Bounds
+from backcast.core.settings import Bounds, Label
 from backcast.mdp import FiniteMDP
 from backcast.worlds.chain import reward_process
 from backcast.worlds.kinds import Discount, register_world
+from backcast.worlds.layouts import Line
 from backcast.worlds.world import World, refuse_large
 
 _USUAL_JUMP = 100
 
 
 @register_world("boyan", purpose="prediction", label="Boyan's chain")
-def boyan(n: Annotated[int, Bounds(3, lab=1_000)] = 13, discount: Discount = 1.0) -> World:
+def boyan(n: Annotated[int, Bounds(3, lab=1_000), Label("states")] = 13, discount: Discount = 1.0) -> World:
     """Boyan's chain: one or two states ahead with equal probability, for −3 a step, until the end is reached.
 
     State 0 is the start and state n − 1 is terminal; from the state before it there is only one step, for −2. Without
@@ -31,7 +32,7 @@ def boyan(n: Annotated[int, Bounds(3, lab=1_000)] = 13, discount: Discount = 1.0
         discount: γ, how much later rewards count.
     """
     refuse_large("n", n, 2 * n)
-    return World(f"boyan-{n}", None, make=partial(_boyan, n, discount))
+    return World(f"boyan-{n}", None, layout=Line(), make=partial(_boyan, n, discount))
 
 
 def _boyan(n: int, discount: float) -> FiniteMDP:
@@ -46,7 +47,7 @@ def _boyan(n: int, discount: float) -> FiniteMDP:
 
 @register_world("random-walk", purpose="prediction", label="Random walk")
 def random_walk(
-    n: Annotated[int, Bounds(1, lab=1_000)] = 1000,
+    n: Annotated[int, Bounds(1, lab=1_000), Label("states")] = 1000,
     jump: Annotated[int, Bounds(1, lab=100)] | None = None,
     discount: Discount = 1.0,
 ) -> World:
@@ -70,7 +71,7 @@ def random_walk(
         raise InputError(f"jump: {jump} given, expected at most {n}, the number of states")
     refuse_large("n", n + 2, 2 * jump * n)
     name = f"random-walk-{n}" + (f"-jump-{jump}" if jump != usual else "")
-    return World(name, None, make=partial(_random_walk, n, jump, discount))
+    return World(name, None, layout=Line(), make=partial(_random_walk, n, jump, discount))
 
 
 def _random_walk(n: int, jump: int, discount: float) -> FiniteMDP:

@@ -69,7 +69,7 @@ class World:
             asked for (`make`).
         policy: the policy that is evaluated, (S, A), in a prediction world of several actions; else None.
         max_steps: where episodes are truncated unless a run says otherwise; None for never.
-        layout: the levels of a chain, or the characters of a maze.
+        layout: the levels of a chain, the characters of a maze, or where else states are drawn (`worlds.layouts`).
         later: what it becomes in the course of a run, with the same states, actions, discount and terminal states; None
             for a world that does not change.
         same_graph: of a world that every seed draws anew, whether only probabilities and rewards differ, not what can
@@ -169,7 +169,7 @@ class World:
         if self._directly is not None:
             return self._directly[0]
         from backcast.core.randomness import cumulative_in_rows
-        from backcast.worlds.stepping import Table
+        from backcast.worlds.stepping import Table, even, state_numbers
 
         outcomes = self.outcomes or outcomes_of(self.mdp)
         if self.policy is not None:
@@ -181,10 +181,11 @@ class World:
             np.cumsum(self.mdp.start[starts]),
             offset,
             cumulative_in_rows(outcomes.probability, offset),
-            np.array(outcomes.next_state, dtype=np.int64),  # copies: to Numba, what is read-only is of another type
-            np.array(outcomes.reward, dtype=np.float64),
+            state_numbers(outcomes.next_state, self.n_states),
+            np.array(outcomes.reward, dtype=np.float64),  # a copy: to Numba, what is read-only is of another type
             np.array(self.mdp.terminal),
             self.n_actions,
+            even(offset),
         )
 
     @cached_property

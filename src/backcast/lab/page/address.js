@@ -38,7 +38,7 @@ export function readAddress(fragment) {
 
 function place(page, name, text) {
   const [part, key] = name.split(".");
-  if (PARTS.includes(part) && /^[a-z][a-z_]*$/.test(key ?? "") && name.split(".").length === 2) {
+  if (PARTS.includes(part) && /^[A-Za-z]\w*$/.test(key ?? "") && name.split(".").length === 2) {
     page.config[part] = { ...page.config[part], [key]: read(key, text) };
   } else if (NUMBERS.includes(name)) {
     (name === "seed" || name === "episodes" ? page.config : page)[name] = number(name, text);
@@ -72,11 +72,12 @@ function decoded(name, text) {
 
 const drawn = (maze) => maze.trimEnd().replaceAll("#", "X").replaceAll(" ", ".").replaceAll("\n", "/");
 
-/** A maze is written with one slash between its rows, a list with commas; a change is a step and a maze. */
+/** A maze is written with one slash between its rows, a list with commas (one number: "4,"); a change is a step and a maze. */
 function written(name, value) {
   if (name === "text") return drawn(value);
   if (name === "later") return `${value[0]},${drawn(value[1])}`;
-  return Array.isArray(value) ? value.join(",") : value;
+  if (Array.isArray(value)) return value.length === 1 ? `${value[0]},` : value.join(",");
+  return value;
 }
 
 function read(name, text) {
@@ -85,6 +86,7 @@ function read(name, text) {
     const [step, ...maze] = text.split(",");
     return [Number(step), maze.join(",").replaceAll("/", "\n")];
   }
+  if (/^[^,]+(,[^,]+)*,$/.test(text)) return text.slice(0, -1).split(",").map(Number);
   if (name === "levels" || /^[^,]+(,[^,]+)+$/.test(text)) return text.split(",").map(Number);
   if (text === "true" || text === "false") return text === "true";
   return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;

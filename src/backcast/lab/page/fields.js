@@ -6,10 +6,10 @@ const LIST = "\\s*\\d+\\s*(,\\s*\\d+\\s*)*";
 
 /**
  * A labelled field for a setting of this description. `onChange(value)` hears of what was chosen, undefined for the
- * usual; of what is not allowed it does not hear: the field says what is. `words` are those of choices.
+ * usual; of what is not allowed it does not hear: the field says what is.
  */
-export function labelled({ id, label, words, spec, value }, onChange) {
-  const input = (INPUTS[spec.type] ?? number)(id, spec, value, words);
+export function labelled({ id, spec, value }, onChange) {
+  const input = (INPUTS[spec.type] ?? number)(id, spec, value);
   input.setAttribute("aria-describedby", `${id}-wrong`);
   const wrong = make("p", { id: `${id}-wrong`, class: "error", role: "alert", hidden: true });
   input.addEventListener("change", () => {
@@ -18,17 +18,17 @@ export function labelled({ id, label, words, spec, value }, onChange) {
     input.setAttribute("aria-invalid", !valid);
     if (valid) onChange(valueOf(input, spec));
   });
-  const named = make("label", { for: id }, label);
+  const named = make("label", { for: id }, spec.label);
   const parts = spec.type === "switch" ? [input, named] : [named, input];
   return make("div", { class: `field ${spec.type}`, title: spec.help }, ...parts, wrong);
 }
 
 const INPUTS = {
-  choice: (id, { choices, usual }, value, words) => {
+  choice: (id, { choices, usual }, value) => {
     const select = make("select", { id });
     const chosen = value ?? usual ?? null;
     if (chosen === null) select.append(make("option", { value: "" }, "usual"));
-    const option = (choice) => make("option", { value: choice, selected: choice === chosen }, words[choice] ?? choice);
+    const option = ([choice, words]) => make("option", { value: choice, selected: choice === chosen }, words);
     select.append(...choices.map(option));
     return select;
   },
@@ -41,6 +41,11 @@ function number(id, { type, least, most, usual }, value) {
   const placeholder = typeof usual === "number" ? brief(usual) : null;
   const bounds = { min: least, max: most, step: type === "whole" ? 1 : "any" };
   return make("input", { id, type: "number", inputmode: "decimal", value, placeholder, ...bounds });
+}
+
+/** What a field that has to be filled in begins with: its first choice, its usual value or the least that is allowed. */
+export function startOf({ choices, usual, least }) {
+  return choices?.[0][0] ?? usual ?? least;
 }
 
 /** What a field takes, in words. */

@@ -1,42 +1,20 @@
 /** The choosers of the world and of both agents, built from what the session says can be chosen. */
 
-import { byId, capital, make, say, typeset } from "./dom.js";
-import { labelled } from "./fields.js";
+import { byId, make, say, typeset } from "./dom.js";
+import { labelled, startOf } from "./fields.js";
+import { fitting, settingsOf } from "./kinds.js";
 
 const COMMON = {
   agent: ["frame", "alpha", "epsilon"],
-  world: ["id", "levels", "n", "step", "slip", "reward_probability", "run.seed"],
-};
-const COUNTERPARTS = { q: "td", td: "q", "q-lambda": "td-lambda", "td-lambda": "q-lambda", "dyna-plus": "dyna" };
-const NAMES = {
-  alpha: "step size α",
-  alpha_model: "model’s step size αₘ",
-  alpha_plan: "planning’s step size αₚ",
-  epsilon: "exploration ε",
-  learn: "learns from real steps too",
-  frame: "plans from",
-  lam: "λ",
-  lam_by: "λ-model learned by",
-  conditioned: "conditioned on the action",
-  sample: "samples",
-  top: "most likely only",
-  importance: "importance weights",
-  id: "environment",
-  n: "states",
-  discount: "discount γ",
-  max_steps: "steps at most",
-  reward_probability: "reward probability",
-  levels: "states of each level",
-  step: "changes after",
-  "run.seed": "seed",
-  "run.episodes": "episodes",
-  "world.seed": "chain’s seed",
+  world: [
+    ...["id", "levels", "n", "states", "actions", "branching", "size", "walls", "step", "slip", "reward_probability"],
+    "run.seed",
+  ],
 };
 const NARROW = matchMedia("(max-width: 43.99rem)"); // as in style.css
-const FRAMES = { previous: "s, the previous", current: "s′, the current" };
 const OF_RUNS = {
-  seed: { type: "whole", least: 0, help: "which chances both agents meet" },
-  episodes: { type: "whole", least: 1, help: "of a run" },
+  seed: { label: "seed", type: "whole", least: 0, help: "which chances both agents meet" },
+  episodes: { label: "episodes", type: "whole", least: 1, help: "of a run" },
 };
 
 /**
@@ -98,7 +76,8 @@ export class Forms {
       const name = `run.${key}`;
       return [name, this.#field("world", name, { ...spec, most: hello.limits[key] }, (all) => all, key)];
     });
-    return [title, ...this.#arranged("world", [...ofWorld, ...ofRun], COMMON.world)];
+    const needed = Object.keys(world.keys).filter((key) => world.keys[key].needed && !COMMON.world.includes(key));
+    return [title, ...this.#arranged("world", [...ofWorld, ...ofRun], [...needed, ...COMMON.world])];
   }
 
   #agentForm(side, purpose) {
@@ -110,20 +89,10 @@ export class Forms {
     const summary = typeset(kind.summary);
     const title = this.#title(side, choices, kind.name, side === "left" ? "Left agent" : "Right agent", summary);
     if (settings.learn === false) title.append(make("span", { class: "tag" }, "learning off"));
-    const fields = this.#settingsOf(kind, purpose).map((name) => {
-      const spec = name === "frame" ? { ...hello.settings.frame, usual: kind.frame } : hello.settings[name];
+    const fields = settingsOf(kind, purpose).map(([name, spec]) => {
       return [name, this.#field(side, name, spec, (all) => all[side], name)];
     });
     return [title, ...this.#arranged(side, fields, COMMON.agent, make("p", { class: "note" }, summary))];
-  }
-
-  /** The names of the settings that a kind takes in a world of this purpose. */
-  #settingsOf(kind, purpose) {
-    const learning = ["alpha", ...(purpose === "control" ? ["epsilon"] : []), "schedule"];
-    const framed = kind.frame === "previous" || kind.frame === "current";
-    const planning = kind.plans ? [...(framed ? ["frame", "learn"] : []), "alpha_model", "alpha_plan"] : [];
-    const own = kind.settings.filter((name) => this.hello.settings[name]);
-    return [...new Set([...planning.slice(0, 1), ...learning, ...planning.slice(1), ...own])];
   }
 
   #title(origin, choices, chosen, words, summary = null) {
@@ -136,38 +105,45 @@ export class Forms {
 
   /** Another kind: a world as it last was; an agent with those of its settings that it takes as well. */
   #choose(origin, kind) {
-    let notices = [];
+    let notice = null;
     if (origin === "world") {
       const keys = Object.entries(this.#world(kind).keys).filter(([, { needed }]) => needed);
-      const fresh = Object.fromEntries(keys.map(([key, { choices }]) => [key, choices?.[0]]));
+      const fresh = Object.fromEntries(keys.map(([key, spec]) => [key, startOf(spec)]));
       this.config.world = structuredClone(this.worlds.get(kind) ?? { kind, ...fresh });
-      const purpose = this.#purposeOf(this.config.world);
-      notices = ["left", "right"].map((side) => this.#fit(side, this.config[side].kind, purpose));
+      notice = this.#fitBoth();
     } else {
       this.#fit(origin, kind, this.#purposeOf(this.config.world));
     }
-    this.#tell(origin, [...new Set(notices.filter(Boolean))].join(" ") || null);
+    this.#tell(origin, notice);
+  }
+
+  /** Give both sides a kind that works in the world; words that say what had to be changed, if anything. */
+  #fitBoth() {
+    const purpose = this.#purposeOf(this.config.world);
+    const notices = ["left", "right"].map((side) => this.#fit(side, this.config[side].kind, purpose));
+    return [...new Set(notices.filter(Boolean))].join(" ") || null;
   }
 
   /** Give a side the wanted kind, or one that works for the purpose in its place; if so, words that say it. */
   #fit(side, wanted, purpose) {
-    const find = (name) => this.hello.kinds.find((each) => each.name === name);
-    const { only, label } = find(wanted);
-    const works = !only || only === purpose;
-    const kind = works ? find(wanted) : find(COUNTERPARTS[wanted] ?? "backward");
-    const taken = new Set(this.#settingsOf(kind, purpose));
+    const { kind, notice } = fitting(this.hello.kinds, wanted, purpose);
+    const taken = new Set(settingsOf(kind, purpose).map(([name]) => name));
     if (kind.name !== this.config[side].kind) taken.delete("frame"); // each kind has its own usual one
     const kept = Object.entries(this.config[side]).filter(([name]) => taken.has(name));
     this.config[side] = { kind: kind.name, ...Object.fromEntries(kept) };
-    return works ? null : capital(`${label} works in ${only} only; ${kind.label} took its place.`);
+    return notice;
   }
 
   #world(kind) {
     return this.hello.worlds.find((world) => world.kind === kind);
   }
 
+  /** What an agent does in a world. Where one says how many actions there are, with one there is only to predict. */
   #purposeOf(world) {
-    return this.#world(world.kind).purpose;
+    const { purpose, keys } = this.#world(world.kind);
+    const actions = world.actions ?? keys.actions?.usual;
+    if (actions === undefined) return purpose;
+    return actions === 1 ? "prediction" : "control";
   }
 
   /** Common fields in a row, the others in a part that is opened on demand; on a narrow screen all are there. */
@@ -186,12 +162,11 @@ export class Forms {
   /** A field for one key of what `holder` finds in a config. */
   #field(origin, name, spec, holder, key) {
     const id = `${origin}-${name.replace(".", "-")}`;
-    const label = NAMES[name] ?? name.replaceAll("_", " ");
-    const words = name === "frame" ? FRAMES : {};
-    return labelled({ id, label, words, spec, value: holder(this.config)[key] }, (value) => {
+    return labelled({ id, spec, value: holder(this.config)[key] }, (value) => {
+      const purpose = this.#purposeOf(this.config.world);
       if (value === undefined) delete holder(this.config)[key];
       else holder(this.config)[key] = value;
-      this.#tell(origin);
+      this.#tell(origin, purpose === this.#purposeOf(this.config.world) ? null : this.#fitBoth());
     });
   }
 

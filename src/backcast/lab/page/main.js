@@ -125,9 +125,19 @@ function hello(message) {
   else openAddress();
 }
 
+/** Open a maze that was drawn, with all else that was said of the world and that a drawn maze has, too. */
 function useMaze(text) {
   const { config } = page.scene;
-  open({ ...config, world: { ...config.world, text } }, { origin: "editor" });
+  const { keys } = page.hello.worlds.find(({ kind }) => kind === "maze");
+  const kept = Object.fromEntries(Object.entries(config.world).filter(([key]) => key in keys));
+  open({ ...config, world: { ...kept, kind: "maze", text } }, { origin: "editor" });
+}
+
+/** The maze on the screen as text. */
+function mazeText() {
+  const { config, layout } = page.scene;
+  const row = (_, k) => layout.kinds.slice(k * layout.width, (k + 1) * layout.width);
+  return config.world.text ?? Array.from({ length: layout.height }, row).join("\n");
 }
 
 function showScene(scene) {
@@ -237,7 +247,7 @@ byId("further").addEventListener("change", () => {
   charts.showFurther(null);
   keepAddress();
 });
-byId("draw-maze").addEventListener("click", () => editor.open(page.scene.config.world.text ?? page.hello.maze));
+byId("draw-maze").addEventListener("click", () => editor.open(mazeText()));
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   byId("stage").focus();
@@ -254,7 +264,8 @@ setUpSharing(() => {
   if (!frame) return null;
   const words = frame.agents.map(({ credit }) => typeset(credit.words));
   const address = addressOf(page);
-  return { scene, scale: page.scale, boards, charts: charts.charts, moment: frame, words, address };
+  const { hello: told, scale } = page;
+  return { scene, hello: told, scale, boards, charts: charts.charts, moment: frame, words, address };
 });
 
 /** For tests and for the curious: what is on the screen. */

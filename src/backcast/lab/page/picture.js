@@ -3,6 +3,7 @@
 
 import { divergingStops, legendStops, palette, readableOn } from "./colour.js";
 import { FONT, shortNumber } from "./grid.js";
+import { inWords } from "./kinds.js";
 import { momentWords } from "./transport.js";
 
 const WIDTH = 1200;
@@ -26,7 +27,7 @@ export async function downloadPicture(onScreen) {
 }
 
 /** The picture as a canvas. */
-export function compose({ scene, scale, boards, charts, moment, words, address }) {
+export function compose({ scene, hello, scale, boards, charts, moment, words, address }) {
   const theme = palette();
   const canvas = document.createElement("canvas");
   const context = canvas.getContext("2d");
@@ -43,14 +44,15 @@ export function compose({ scene, scale, boards, charts, moment, words, address }
   context.scale(SHARPNESS, SHARPNESS);
   context.fillStyle = theme.surface;
   context.fillRect(0, 0, WIDTH, height);
-  let y = drawHeading(context, theme, scene, moment);
+  let y = drawHeading(context, theme, scene, hello, moment);
   boards.forEach((board, i) => {
     const x = MARGIN + i * (column + BETWEEN);
     const agent = scene.agents[i];
     const colour = readableOn(agent.colour, theme.surface);
     write(context, agent.label, x, y, { colour, weight: 600, size: 17 });
     const after = x + context.measureText(agent.label).width + 12;
-    const settings = settingsOf(scene.config[i ? "right" : "left"]);
+    const given = scene.config[i ? "right" : "left"];
+    const settings = inWords(given, hello.kinds.find(({ name }) => name === given.kind).settings);
     write(context, settings, after, y, { colour: theme.muted, size: 13, most: x + column - after });
     board.renderTo(context, x, y + 16, column, tall);
     const below = y + tall + 34;
@@ -64,18 +66,12 @@ export function compose({ scene, scale, boards, charts, moment, words, address }
   return canvas;
 }
 
-/** What was set, in words: "α 0.1, ε 0.5, learning off". */
-function settingsOf({ kind, text, learn, ...settings }) {
-  const symbols = { alpha: "α", alpha_model: "αₘ", alpha_plan: "αₚ", epsilon: "ε", discount: "γ", lam: "λ" };
-  const named = (name) => symbols[name] ?? name.replaceAll("_", " ");
-  const told = Object.entries(settings).map(([name, value]) => `${named(name)} ${value}`);
-  return [...told, ...(learn === false ? ["learning off"] : [])].join(", ");
-}
-
-function drawHeading(context, theme, scene, moment) {
+function drawHeading(context, theme, scene, hello, moment) {
   const when = momentWords(moment, scene.config.episodes);
+  const { world } = scene.config;
+  const { keys } = hello.worlds.find(({ kind }) => kind === world.kind);
   write(context, scene.name, MARGIN, MARGIN + 10, { colour: theme.ink, weight: 700, size: 24 });
-  const about = [when, `seed ${scene.config.seed}`, settingsOf(scene.config.world)].filter(Boolean).join(", ");
+  const about = [when, `seed ${scene.config.seed}`, inWords(world, keys)].filter(Boolean).join(", ");
   write(context, about, MARGIN, MARGIN + 38, { colour: theme.muted, size: 14 });
   const corner = { colour: theme.muted, weight: 600, size: 15, align: "right" };
   write(context, "Backcast", WIDTH - MARGIN, MARGIN + 10, corner);

@@ -1,0 +1,63 @@
+"""How a model with rows of states is planned with, as an agent's settings and its values ask for."""
+
+from typing import Any
+
+import numpy as np
+
+from backcast.agents.kinds import Agent, Setup
+from backcast.core.errors import InputError
+from backcast.planners import (
+    AllPredecessors,
+    AllSuccessors,
+    Predecessors,
+    SampledPredecessors,
+    SampledSuccessors,
+)
+from backcast.planners.linear import WeighedPredecessors
+
+
+def how_to_plan(setup: Setup, agent: Agent, forward: bool, model: Any) -> Any:
+    """The `how` of a `ForwardPlanner` or a `BackwardPlanner` for a model with rows of states.
+
+    It is one for a table of values, or for values that are linear in features; for all outcomes of a row, or as the
+    agent's `sample`, `top` and `depth` say.
+
+    Args:
+        setup: where the agent lives, as its kind was told.
+        agent: the agent.
+        forward: whether planning is forward.
+        model: that is planned with; it has `rows`.
+
+    Raises:
+        InputError: if no such planning is right.
+    """
+    if setup.values is not None and model.rows.width > 0:
+        raise InputError(
+            "features: the model leaves something to states never observed, which is applied to all values by one map"
+            " of a table; leave features out, or use a model that leaves nothing"
+        )
+    return _successors(setup, agent) if forward else _predecessors(setup, agent)
+
+
+def _successors(setup: Setup, agent: Agent) -> Any:
+    """Expected updates over all or the most probable successors, or sampled ones."""
+    samples = agent.shared("sample")
+    if samples is None:
+        return AllSuccessors(agent.shared("top", 0), agent.step_sizes(setup))
+    return SampledSuccessors(samples, setup.stream(2), agent.step_sizes(setup))
+
+
+def _predecessors(setup: Setup, agent: Agent) -> Any:
+    """Corrections of all predecessors, of the most probable or of sampled ones, and of theirs in turn."""
+    samples, top, depth = agent.shared("sample"), agent.shared("top", 0), agent.shared("depth", 1)
+    step_sizes = agent.step_sizes(setup)
+    if samples is not None:
+        return SampledPredecessors(samples, depth, setup.stream(), step_sizes)
+    if (top or depth > 1) and setup.values is not None:
+        raise InputError(f"{'top' if top else 'depth'}: with features all predecessors are corrected at once")
+    if top or depth > 1:
+        state, place, taken = (np.zeros(depth, dtype=np.int64) for _ in range(3))
+        return Predecessors(top, depth, state, place, taken, step_sizes)
+    if setup.values is not None:
+        return WeighedPredecessors(np.zeros(setup.n_states * setup.n_actions), step_sizes)
+    return AllPredecessors(step_sizes)

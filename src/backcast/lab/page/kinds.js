@@ -1,0 +1,27 @@
+/** What the session says of kinds of agents: the settings that they take, and who takes the place of whom. */
+
+import { capital } from "./dom.js";
+
+/** The settings that make a difference to a kind in a world of this purpose: [name, description] of each. */
+export function settingsOf(kind, purpose) {
+  return Object.entries(kind.settings).filter(([, { only }]) => !only || only === purpose);
+}
+
+/**
+ * The wanted kind if it works for the purpose, else its counterpart; if it has none, the first that works everywhere.
+ * The notice says what took its place.
+ */
+export function fitting(kinds, wanted, purpose) {
+  const find = (name) => kinds.find((each) => each.name === name);
+  const { only, label, counterpart } = find(wanted);
+  if (!only || only === purpose) return { kind: find(wanted), notice: null };
+  const kind = find(counterpart) ?? kinds.find((each) => !each.only);
+  return { kind, notice: capital(`${label} works in ${only} only; ${kind.label} took its place.`) };
+}
+
+/** What was set about an agent or a world, in words: "α 0.1, ε 0.5, learning off"; `table` describes its settings. */
+export function inWords({ kind, text, learn, ...settings }, table) {
+  const named = (name) => table[name]?.symbol || name.replaceAll("_", " ");
+  const told = Object.entries(settings).map(([name, value]) => `${named(name)} ${value}`);
+  return [...told, ...(learn === false ? ["learning off"] : [])].join(", ");
+}

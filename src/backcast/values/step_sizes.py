@@ -1,0 +1,128 @@
+"""How far an update goes: as far as the schedule of the agent says, or the less the more updates there were.
+
+A learner, a planner or a model that moves entries towards targets owns one of these parts and asks it each time,
+
+    values.move(pair, target, self.step_size.of(pair, α, 1))
+
+With schedule="average", n is the sum of the weights of all updates of an entry so far, this one included, and an update
+of weight w goes α w / n of the way. For α = 1 an entry is the mean of its targets, weighted; Robbins and Monro (1951).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from backcast.core.arrays import Vector
+from backcast.core.compiling import in_python, part
+from backcast.values.linear import Features, LinearValues
+
+
+@part
+class Scheduled(NamedTuple):
+    """Steps are as long as the schedule says; nothing is counted."""
+
+    unused: int = 0
+
+    def of(self, entry: int, step: float, weight: float) -> float:
+        """The step itself."""
+        return step
+
+    @in_python
+    def with_places(self, at: int, places: int) -> "Scheduled":
+        """The same."""
+        return self
+
+
+SCHEDULED = Scheduled()
+
+
+@part
+class Averaged(NamedTuple):
+    """Steps are divided by the weights of all updates of the same entry.
+
+    Attributes:
+        n: (entries,) the sum of the weights.
+    """
+
+    n: Vector
+
+    def of(self, entry: int, step: float, weight: float) -> float:
+        """Count an update of an entry, of this weight; step / n.
+
+        Args:
+            entry: which one.
+            step: α times the weight, or a number that is proportional to it.
+            weight: how much of an update it is; 0 if it was counted before.
+        """
+        self.n[entry] += weight
+        return step / self.n[entry] if self.n[entry] > 0.0 else 0.0
+
+    @in_python
+    def with_places(self, at: int, places: int) -> "Averaged":
+        """The same with so many new entries before a place."""
+        return Averaged(np.insert(self.n, at, np.zeros(places)))
+
+
+@part
+class AveragedAtFirst(NamedTuple):
+    """Steps are as long as the schedule says, but at first as large as it takes to make a mean: 1 / n.
+
+    Attributes:
+        n: (entries,) the sum of the weights.
+    """
+
+    n: Vector
+
+    def of(self, entry: int, step: float, weight: float) -> float:
+        """Count an update of an entry, of this weight; the larger of step and 1 / n."""
+        self.n[entry] += weight
+        return max(step, 1.0 / self.n[entry])
+
+
+@part
+class AveragedFeatures(NamedTuple):
+    """The same for values that are linear in features, by the weights of component averaging.
+
+    An update of a pair moves all its features i by α w x_i (target − q) / Σ_j x_j² n_j, where n_j is the sum of the
+    weights of all updates so far of pairs that have feature j, this one included. (Censor, Gordon and Gordon, Component
+    averaging, Parallel Computing 27, 2001, solve a linear system so, where n_j counts the equations that contain the
+    unknown j.) One-hot features make it α w / n of a table, whatever their size, and features that are always the same
+    an average, too. As Σ_j x_j² n_j is never less than w ‖x‖², no update overshoots its target.
+
+    Attributes:
+        features: x(s).
+        n: (A · d,) n_j, those of action a from a · d on.
+        n_actions: A.
+        n_features: d.
+    """
+
+    features: Features
+    n: Vector
+    n_actions: int
+    n_features: int
+
+    def of(self, entry: int, step: float, weight: float) -> float:
+        """Count an update of a pair s·A + a, of this weight; step / Σ_j x_j² n_j."""
+        s, start = entry // self.n_actions, entry % self.n_actions * self.n_features
+        total = 0.0
+        for k in range(self.features.offset[s], self.features.offset[s + 1]):
+            size, key = self.features.size[k], start + self.features.which[k]
+            if size != 0.0:
+                self.n[key] += weight
+                total += size * size * self.n[key]
+        return step / total if total > 0.0 else 0.0
+
+
+def step_sizes(averages: bool, entries: int) -> Any:
+    """For so many entries that are moved one by one: by averages, or as the schedule says."""
+    return Averaged(np.zeros(entries)) if averages else SCHEDULED
+
+
+def step_sizes_at_first(averages: bool, entries: int) -> Any:
+    """The same for entries that begin as a mean in any case."""
+    return (Averaged if averages else AveragedAtFirst)(np.zeros(entries))
+
+
+def step_sizes_of_features(values: LinearValues) -> AveragedFeatures:
+    """For values that are linear in features, by averages."""
+    return AveragedFeatures(values.features, np.zeros(values.w.size), values.n_actions, values.n_features)
