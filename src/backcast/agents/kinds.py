@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.settings import COMMON, SETTINGS, Settings, describe
-from backcast.core.arrays import Indices, Vector
+from backcast.core.arrays import Indices, Mask, Vector
 from backcast.core.errors import InputError
 from backcast.core.freezing import FrozenDict, freeze
 from backcast.core.nesting import with_all_inside
@@ -190,15 +190,30 @@ class Agent:
 
     def rates(self, episodes: int) -> Vector:
         """(episodes, 4): α, α of the model, α of planning and ε in each episode."""
+        return np.stack([_per_episode(name, *rate, episodes) for name, rate in self._rates.items()], axis=1)
+
+    def rates_at_first(self) -> tuple[Vector, Mask]:
+        """(4,) the same at the first step of a run of a given number of steps, and whether each falls to 0 over it."""
+        for name, (rate, _) in self._rates.items():
+            if np.ndim(rate) > 0:
+                raise InputError(
+                    f"{name}: a list with one for each episode given, but a run of so many steps has as many episodes"
+                    " as it takes; give a number"
+                )
+        first, falls = zip(*self._rates.values(), strict=True)
+        return np.array(first, dtype=np.float64), np.array(falls)
+
+    @property
+    def _rates(self) -> dict[str, tuple[Any, bool]]:
+        """α, α of the model, α of planning and ε, and whether each falls to 0 over a run."""
         given = {
             "alpha": self.alpha,
             "alpha_model": self.alpha_model,
             "alpha_plan": self.alpha if self.alpha_plan is None else self.alpha_plan,
             "epsilon": self.epsilon,
         }
-        falls = dict.fromkeys(given, self.schedule) | {"epsilon": self.epsilon_schedule or self.schedule}
-        rates = [_per_episode(name, rate, episodes, falls[name] == "linear") for name, rate in given.items()]
-        return np.stack(rates, axis=1)
+        schedules = dict.fromkeys(given, self.schedule) | {"epsilon": self.epsilon_schedule or self.schedule}
+        return {name: (rate, schedules[name] == "linear") for name, rate in given.items()}
 
     @property
     def averages(self) -> bool:
@@ -410,7 +425,7 @@ def _drawn_by_seeds(recipe: Any) -> bool:
     return dict(recipe.settings).get("seed", 0) is None
 
 
-def _per_episode(name: str, rate: StepSize, episodes: int, falls: bool) -> Vector:
+def _per_episode(name: str, rate: StepSize, falls: bool, episodes: int) -> Vector:
     if np.ndim(rate) > 0:
         values = np.asarray(rate, dtype=np.float64)
         if len(values) != episodes:

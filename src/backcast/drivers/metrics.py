@@ -173,7 +173,8 @@ def lost_episodes(steps: Vector, diverged: Indices) -> Mask:
         steps: (seeds, episodes), the steps of each episode, as they were counted when the run was given up.
         diverged: (seeds,), the step at which values exploded, or 0.
     """
-    mask: Mask = (diverged[:, None] > 0) & (steps.cumsum(axis=1) >= diverged[:, None])
+    taken = np.maximum(steps, 0).cumsum(axis=1)  # −1 where a run has no such episode
+    mask: Mask = (diverged[:, None] > 0) & (taken >= diverged[:, None])
     return mask
 
 
@@ -194,8 +195,8 @@ def rmsve_inner(runs: Measurable) -> ArrayLike:
 
 @register_metric("steps", label="steps per episode", purpose="control", positive=True)
 def steps(runs: Measurable) -> ArrayLike:
-    """Steps of each episode."""
-    return runs.steps
+    """Steps of each episode; NaN where a run has no such episode."""
+    return np.where(runs.steps < 0, np.nan, runs.steps)
 
 
 @register_metric("reward", label="reward per episode", higher_is_better=True, purpose="control")

@@ -91,6 +91,9 @@ class Models(Sequence[Any]):
 class Runs:
     """The results of a number of seeds, each (seeds, episodes) unless said otherwise.
 
+    Runs of a given number of steps may differ in their number of episodes. Where a run has fewer than the longest,
+    arrays are NaN, and −1 if they are of whole numbers.
+
     Attributes:
         world: the world's name.
         agent: the agent.
@@ -127,9 +130,10 @@ class Runs:
     def __repr__(self) -> str:
         n, episodes = self.steps.shape
         what = (
-            f"mean RMSVE {self.rmsve.mean():.3f}"
+            f"mean RMSVE {np.nanmean(self.rmsve):.3f}"
             if self.rmsve is not None
-            else f"mean steps per episode {self.steps.mean():.1f}, mean reward {self.reward.mean():.3g}"
+            else f"mean steps per episode {self.steps[self.steps >= 0].mean():.1f}, mean reward"
+            f" {np.nanmean(self.reward):.3g}"
         )
         lost = self.diverged > 0
         if lost.any():
@@ -197,7 +201,10 @@ class Runs:
             raise InputError("pandas: it is not installed; pip install pandas, or use to_arrow()") from error
 
     def to_arrow(self) -> Any:
-        """The same as a pyarrow Table. Seeds of more than 64 bits, or of several numbers, are text."""
+        """The same as a pyarrow Table. Seeds of more than 64 bits, or of several numbers, are text.
+
+        Episodes that a run of a given number of steps does not have are left out.
+        """
         import pyarrow as pa
 
         (seeds, episodes), metrics = self.steps.shape, self.metrics
@@ -212,7 +219,8 @@ class Runs:
             "metric": np.repeat(metrics, seeds * episodes),
             "value": np.concatenate([METRICS[metric].of(self).ravel() for metric in metrics]),
         }
-        return pa.table(columns)
+        made = np.tile((self.steps >= 0).ravel(), len(metrics))
+        return pa.table(columns) if made.all() else pa.table(columns).filter(made)
 
     def save(self, path: str | Path) -> None:
         """Write to one plain .npz file (no pickle), whole or not at all. Models are left out."""
@@ -233,6 +241,7 @@ class Runs:
         return cls(**text, **arrays, updates=updates, models=NoModels(_NOT_SAVED))
 
 
+PER_EPISODE = ("steps", "made", "reward", "rmsve", "rmsve_inner")  # of `Rows`
 _ARRAYS = ("steps", "reward", "rmsve", "rmsve_inner", "values", "weights", "seconds", "diverged")
 
 
@@ -256,6 +265,10 @@ class Rows(NamedTuple):
     diverged: NDArray[np.int64]
     seconds: Vector
     runs: Copies | None
+
+    def with_episodes(self, number: int) -> "Rows":
+        """The same without what follows so many episodes."""
+        return self._replace(**{name: getattr(self, name)[:, :number] for name in PER_EPISODE})
 
 
 def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = True) -> Rows:
@@ -287,7 +300,7 @@ def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = T
 
 def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[Rows]) -> Runs:
     """Put together what the runs of all seeds left behind, in their order."""
-    *columns, runs = zip(*rows, strict=True)
+    *columns, runs = zip(*_equally_wide(rows), strict=True)
     whole = Rows._make([*(None if column[0] is None else np.concatenate(column) for column in columns), None])
     predicts = whole.rmsve.size > 0
     return Runs(
@@ -305,6 +318,17 @@ def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[Rows]
         whole.seconds,
         whole.diverged,
     )
+
+
+def _equally_wide(rows: Sequence[Rows]) -> list[Rows]:
+    """The same rows, with as many episodes as the longest run: NaN where a run has fewer, −1 in whole numbers."""
+    most = max(each.steps.shape[1] for each in rows)
+
+    def widened(array: Any) -> Any:
+        filler = np.nan if array.dtype.kind == "f" else -1
+        return np.pad(array, ((0, 0), (0, most - array.shape[1] if array.size else 0)), constant_values=filler)
+
+    return [each._replace(**{name: widened(getattr(each, name)) for name in PER_EPISODE}) for each in rows]
 
 
 def _without_one_action(values: Vector, axis: int) -> Vector:

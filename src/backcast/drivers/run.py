@@ -17,10 +17,10 @@ from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import reachable
-from backcast.core.limits import refuse_many
 from backcast.drivers.blocks import Blocks, Job
 from backcast.drivers.loop import Record
 from backcast.drivers.results import Rows, Runs, collect
+from backcast.drivers.steps import StepsJob, check_length, refuse_no_steps
 from backcast.mdp import FiniteMDP
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
@@ -33,14 +33,15 @@ _switching, _quick_runs, _usual_interval = threading.Lock(), 0, 5e-3
 def run(
     world: World,
     agent: Agent,
-    episodes: int,
-    seeds: int | Iterable[Seed],
+    episodes: int | None = None,
+    seeds: int | Iterable[Seed] | None = None,
     max_steps: int | None = None,
     workers: int | None = None,
     updates: int | None = None,
     models: bool = True,
+    steps: int | None = None,
 ) -> Runs:
-    """Run an agent in a world, once for each seed.
+    """Run an agent in a world, once for each seed: so many episodes, or so many real steps.
 
     The result depends on the seeds alone, not on the number of workers. Ctrl-C stops it within a second.
 
@@ -56,6 +57,9 @@ def run(
         updates: a run is over after the episode in which it has made so many value updates, to compare agents at equal
             computation; its last episode is then repeated up to the number of episodes.
         models: False leaves out `Runs.models`, which for very many seeds would take most of the memory.
+        steps: in place of episodes, how many real steps each run takes. Rates that fall do so from step to step, and
+            the last episode is cut off. Runs then differ in their number of episodes: arrays are as wide as the
+            longest, and the rest is NaN (−1 in whole numbers).
 
     Returns:
         Steps and reward per episode, errors in prediction, counted value updates, final values and models.
@@ -65,13 +69,22 @@ def run(
         >>> from backcast.agents import agent
         >>> run(worlds.maze(), agent("q"), episodes=50, seeds=4).steps.shape
         (4, 50)
+        >>> run(worlds.maze(), agent("q"), steps=1000, seeds=1).steps.sum()
+        np.int64(1000)
     """
     check_world(world)
     check_agent(agent)
     threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
     if not isinstance(models, bool):
         raise InputError(f"models: {models!r} given, expected True or False")
-    return run_in_threads(world, agent, episodes, check_seeds(seeds), max_steps, threads, updates, models)
+    if seeds is None:
+        raise InputError("seeds: None given, expected a number or a list of numbers, 0 or more")
+    length = check_length(episodes, steps, check_seeds(seeds))
+    if length.episodes is not None:
+        return run_in_threads(world, agent, length.episodes, length.seeds, max_steps, threads, updates, models)
+    if updates is not None:
+        raise InputError(f"updates: {updates!r} given with steps; a run is over after so many of one of them")
+    return _run_steps(world, agent, length.steps or 0, length.seeds, max_steps, threads, models)
 
 
 def run_in_threads(
@@ -85,8 +98,8 @@ def run_in_threads(
     models: bool = True,
 ) -> Runs:
     """As `run`; without any threads it is done in the calling one, which Ctrl-C interrupts only between blocks."""
-    episodes, seeds = check_size(episodes, seeds)
-    schedule = agent.rates(episodes)
+    seeds = check_length(episodes, None, seeds).seeds
+    schedule = agent.rates(int(episodes))
     limit = check_limit(world.draw(seeds[0]), max_steps)
     budget = FOREVER if updates is None else as_whole("updates", updates, 1)
     job = Job(world, agent, schedule, limit, budget, models=models)
@@ -94,6 +107,18 @@ def run_in_threads(
         job.prepare(seeds[0])  # compile before there are threads
     if len(seeds) > 1:
         job.allow_blocks(seeds[0])
+    return collect(world.name, agent, seeds, _share(job, seeds, threads))
+
+
+def _run_steps(
+    world: World, agent: Agent, steps: int, seeds: Sequence[Any], max_steps: int | None, threads: int, models: bool
+) -> Runs:
+    """Runs of so many real steps, in threads."""
+    drawn = world.draw(seeds[0])
+    limit = as_whole("max_steps", max_steps, 1) if max_steps is not None else drawn.max_steps or FOREVER
+    refuse_no_steps(drawn)
+    job = StepsJob(world, agent, steps, limit, models)
+    job.prepare(seeds[0])
     return collect(world.name, agent, seeds, _share(job, seeds, threads))
 
 
@@ -197,13 +222,6 @@ def check_agent(agent: Agent) -> None:
     """Refuse what is no agent."""
     if not isinstance(agent, Agent):
         raise InputError(f"agent: {agent!r} given, expected one made by backcast.agent(...)")
-
-
-def check_size(episodes: int, seeds: Sequence[Any]) -> tuple[int, list[Any]]:
-    """The number of episodes, and the seeds; refused if what is recorded of them would be too much."""
-    episodes = as_whole("episodes", episodes, 1)
-    refuse_many("episodes × seeds", "episodes", episodes * len(seeds))
-    return episodes, list(seeds)
 
 
 def check_seeds(seeds: int | Iterable[Seed]) -> Sequence[Any]:

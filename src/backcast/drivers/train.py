@@ -23,7 +23,8 @@ from backcast.drivers.blocks import empty_record
 from backcast.drivers.loop import Run, begin, exploded, finish, judge, observe
 from backcast.drivers.progress import Advance, watching
 from backcast.drivers.results import Rows, Runs, collect, rows_of
-from backcast.drivers.run import check_agent, check_seeds, check_size
+from backcast.drivers.run import check_agent, check_seeds
+from backcast.drivers.steps import Length, check_length, new_clock, set_rates
 from backcast.values.observations import Observations
 from backcast.values.policies import act
 from backcast.worlds.stepping import FOREVER
@@ -38,11 +39,13 @@ class Stepwise:
     `backcast.run` computes.
     """
 
-    def __init__(self, agent: Agent, setup: Setup, episodes: int, seed: int) -> None:
+    def __init__(self, agent: Agent, setup: Setup, episodes: int | None, seed: int, steps: int | None = None) -> None:
         check_agent(agent)
         self.parts = agent.build(dataclasses.replace(setup, seed=seed))
         self.observations = setup.observations
-        self.schedule = agent.rates(episodes)
+        self._schedule: Any = None if episodes is None else agent.rates(episodes)
+        self._clock = None if steps is None else new_clock(agent, steps)
+        self.taken = 0
         _, self.stream = streams(seed)
         self._knows_the_graph = setup.world is not None
         self.episode = -1
@@ -64,15 +67,19 @@ class Stepwise:
         self.episode += 1
         self._first = True
         self._make_room(s, 0, s)
+        self._tell_time()
         begin(self.parts, self.rates, s)
 
     @property
     def rates(self) -> Any:
         """α, α of the model, α of planning and ε of the current episode."""
-        return self.schedule[min(self.episode, len(self.schedule) - 1)]
+        if self._clock is None:
+            return self._schedule[min(self.episode, len(self._schedule) - 1)]
+        return self._clock.rates
 
     def act(self, s: int) -> int:
         """An ε-greedy action in s."""
+        self._tell_time()
         return int(act(self.parts.values, s, self.rates[EPSILON], self.stream))
 
     def observe(self, s: int, a: int, r: float, s2: int, terminated: bool) -> None:
@@ -81,6 +88,11 @@ class Stepwise:
         self._make_room(s, a, s2)
         observe(self.parts, self.rates, s, a, float(r), s2, bool(terminated), self._first)
         self._first = False
+        self.taken += 1
+
+    def _tell_time(self) -> None:
+        if self._clock is not None:
+            set_rates(self._clock, self.taken)
 
     def end_episode(self, s: int, terminated: bool) -> None:
         """The episode is over: it ended in s, or it was cut off there."""
@@ -111,12 +123,13 @@ class Stepwise:
 def train(
     env: Any,
     agent: Agent,
-    episodes: int,
+    episodes: int | None = None,
     seed: int | None = None,
     max_steps: int | None = None,
     discount: float = 0.99,
     seeds: int | Iterable[int] | None = None,
     progress: bool | None = None,
+    steps: int | None = None,
 ) -> Runs:
     """Run an agent in a Gymnasium environment, step by step.
 
@@ -131,6 +144,7 @@ def train(
         discount: γ, for environments that do not say.
         seeds: in place of `seed`, several, run one after the other: a number n for the seeds 0 … n − 1, or an iterable.
         progress: whether to show progress on stderr; None: if it is a terminal.
+        steps: in place of episodes, how many real steps each run takes, as of `backcast.run`.
 
     Returns:
         Results as of `backcast.run`.
@@ -138,11 +152,11 @@ def train(
     check_agent(agent)
     if not isinstance(env, gymnasium.Env):
         raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
-    episodes, chosen = check_size(episodes, _seeds(seed, seeds))
+    length = check_length(episodes, steps, _seeds(seed, seeds))
     limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
-    with watching("training", episodes * len(chosen), progress) as advance:
-        trained = [_train(env, agent, episodes, each, limit, discount, advance) for each in chosen]
-    return collect(trained[0].world, agent, chosen, [each.rows for each in trained])
+    with watching("training", (length.episodes or length.steps or 1) * len(length.seeds), progress) as advance:
+        trained = [_train(env, agent, length, each, limit, discount, advance) for each in length.seeds]
+    return collect(trained[0].world, agent, length.seeds, [each.rows for each in trained])
 
 
 class _Trained(NamedTuple):
@@ -162,14 +176,14 @@ def _seeds(seed: int | None, seeds: int | Iterable[int] | None) -> list[int]:
 
 
 def _train(
-    env: Any, agent: Agent, episodes: int, seed: int, limit: int | None, discount: float, advance: Advance
+    env: Any, agent: Agent, length: Length, seed: int, limit: int | None, discount: float, advance: Advance
 ) -> _Trained:
     """Run one seed."""
     observation, _ = env.reset(seed=seed)
     world = _world_of(env, agent, discount)
     setup = _setup(env, world, agent, discount, seed)
-    walker = Stepwise(agent, setup, episodes, seed)
-    record = empty_record(episodes, world)
+    walker = Stepwise(agent, setup, length.episodes, seed, length.steps)
+    record = empty_record(length.most_episodes, world)
     started = time.thread_time()
     first_state, first_action = (int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space))
     largest = float(np.abs(record.truth).max(initial=0.0))
@@ -177,7 +191,8 @@ def _train(
     def number(observation: Any) -> int:
         return int(observation) - first_state if setup.observations is None else walker.number(observation)
 
-    for episode in range(episodes):
+    made = 0
+    for episode in range(length.most_episodes):
         if episode:
             observation, _ = env.reset()
         s = number(observation)
@@ -199,16 +214,23 @@ def _train(
                 record.diverged[0] = record.steps.sum()
             s = s2
             over = terminated or truncated or record.steps[episode] == limit or record.diverged[0] > 0
+            over = over or walker.taken == length.steps
+            if length.steps is not None:
+                advance()
         if record.steps[episode] and not record.diverged[0]:
             walker.end_episode(s, terminated)
         record.made[episode] = walker.parts.updates.sum()
-        advance()
-        taken = int(record.steps.sum())
-        if not judge(walker.parts, record, episode, taken, largest, limit or FOREVER, FOREVER):
+        if length.steps is None:
+            advance()
+        made = episode + 1
+        if not judge(walker.parts, record, episode, walker.taken, largest, limit or FOREVER, FOREVER):
+            break
+        if walker.taken == length.steps:
             break
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
     run, seconds = Run(walker.parts, record, *streams(seed)), np.array([time.thread_time() - started])
-    return _Trained(rows_of(Copies(run, 1, 0), seconds, numbered=setup.observations is None), name)
+    rows = rows_of(Copies(run, 1, 0), seconds, numbered=setup.observations is None)
+    return _Trained(rows if length.steps is None else rows.with_episodes(made), name)
 
 
 def _world_of(env: Any, agent: Agent, discount: float) -> World | None:

@@ -131,10 +131,12 @@ def _states(given: Any, seed: int) -> tuple[int, Vector]:
         return _numbered(given.n_states)
     from gymnasium.spaces import Discrete  # these take long to import: not before they are needed
 
+    from backcast.worlds.views import coordinates_of
     from backcast.worlds.world import World
 
     if isinstance(given, World):
-        return _laid_out(given.draw(seed))
+        drawn = given.draw(seed)
+        return drawn.n_states, coordinates_of(drawn)
     space = getattr(given, "observation_space", given)
     if not isinstance(space, Discrete):
         raise InputError(
@@ -143,22 +145,9 @@ def _states(given: Any, seed: int) -> tuple[int, Vector]:
         )
     world = getattr(getattr(given, "unwrapped", None), "world", None)
     if isinstance(world, World) and world.n_states == space.n:
-        return _laid_out(world)
+        return world.n_states, coordinates_of(world)
     return _numbered(int(space.n))
 
 
 def _numbered(n_states: int) -> tuple[int, Vector]:
     return n_states, np.arange(n_states, dtype=np.float64)[:, None]
-
-
-def _laid_out(world: Any) -> tuple[int, Vector]:
-    """Coordinates in a maze (row, column), in a chain (level, place within the level), else the state's number."""
-    layout = world.layout
-    if isinstance(layout, np.ndarray) and layout.ndim == 2:
-        cells = np.indices(layout.shape).reshape(2, -1).T
-        return world.n_states, cells.astype(np.float64)
-    if type(layout) is tuple:  # other worlds have named tuples
-        within = [np.arange(size) / max(size - 1, 1) for size in layout]
-        level = np.repeat(np.arange(len(layout), dtype=np.float64), layout)
-        return world.n_states, np.stack([level, np.concatenate(within)], axis=1)
-    return _numbered(world.n_states)

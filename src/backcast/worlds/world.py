@@ -1,7 +1,7 @@
 """A world: a finite MDP with what is needed to walk through it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -14,6 +14,7 @@ from backcast.core.limits import refuse_many
 from backcast.exact import value
 from backcast.exact.chains import as_policy, mix
 from backcast.mdp import FiniteMDP
+from backcast.worlds.views import check_view, observations_of
 
 if TYPE_CHECKING:
     from backcast.worlds.stepping import Table, Tables
@@ -76,6 +77,7 @@ class World:
             follow what, where episodes begin and end and where states lie.
         direct: makes `steps_table` and `truth`, to the same bits but sooner than from the MDP; None: of this world it
             cannot.
+        seen_as: what agents with a network observe of its states: the name of a view, or an array (S, …); see `view`.
     """
 
     name: str
@@ -89,6 +91,7 @@ class World:
     make: Callable[[], FiniteMDP] | None = None
     same_graph: bool = False
     direct: "Callable[[], tuple[Table, Vector] | None] | None" = None
+    seen_as: Any = "onehot"
 
     def __repr__(self) -> str:
         shown = [repr(self.name), "drawn by each seed" if self.redraw is not None else repr(self.mdp)]
@@ -107,6 +110,28 @@ class World:
     def draw(self, seed: int) -> "World":
         """The world that a run with this seed lives in: this one, unless every seed draws its own."""
         return self if self.redraw is None else self.redraw(seed)
+
+    def view(self, how: Any) -> "World":
+        """The same world, whose states agents with a network observe otherwise; others take no notice.
+
+        Args:
+            how: "onehot" (S, S), which is the default; "coordinates" (S, m), between 0 and 1; "pixels" (S, channels,
+                rows, columns) of a maze or a grid: the agent, the walls of a maze, and where episodes end; or an array
+                (S, …).
+        """
+        seen, redraw = check_view(how), self.redraw
+        name = f"{self.name}:{seen if isinstance(seen, str) else 'given'}"
+        if redraw is not None:
+            return replace(self, name=name, seen_as=seen, redraw=lambda seed: redraw(seed).view(seen))
+        seen_later = self.later and self.later._replace(world=self.later.world.view(seen))
+        viewed = replace(self, name=name, given_mdp=self.mdp, seen_as=seen, later=seen_later)
+        _ = viewed.observations  # what does not fit the world is refused now
+        return viewed
+
+    @cached_property
+    def observations(self) -> Vector:
+        """What agents with a network observe of each state, (S, …)."""
+        return observations_of(self, self.seen_as)
 
     def at(self, taken: int) -> "World":
         """The world that holds when a run has taken so many real steps."""
