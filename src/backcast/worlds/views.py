@@ -91,7 +91,7 @@ def check_view(given: Any) -> Any:
         if given not in VIEWS:
             known = ", ".join(VIEWS)
             raise InputError(
-                f"view: {given!r} given, expected one of {known}{nearest(given, VIEWS)}, or an array (S, …)"
+                f"view: {given!r} given, expected an array (S, …) or one of {known}{nearest(given, VIEWS)}"
             )
         return given
     array = as_floats("view", given)
