@@ -7,7 +7,7 @@ from pathlib import Path
 from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON, SETTINGS
-from backcast.core.settings import Setting
+from backcast.core.setting_types import Setting
 from backcast.drivers.metrics import METRICS
 from backcast.worlds.kinds import WORLDS, WorldKind
 

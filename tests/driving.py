@@ -3,8 +3,8 @@
 import numpy as np
 
 from backcast.core.randomness import streams
-from backcast.drivers.blocks import empty_record
 from backcast.drivers.loop import Run, run_seeds
+from backcast.drivers.seed_blocks import empty_record
 from backcast.worlds.stepping import FOREVER
 
 

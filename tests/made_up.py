@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from backcast.report import numbers
+from backcast.report import scores
 from backcast.studies import check_study
 from backcast.worlds.kinds import WORLDS, Picture
 
@@ -115,7 +115,7 @@ class WholeStudy(FallingCurves):
         return self.curves(world, agent, metric).mean(axis=1)
 
     def updates(self, world, agent):
-        limit = numbers.budget(self, world) or 1000
+        limit = scores.budget(self, world) or 1000
         share = (0.05, 0.2, 1.5)[self._agents.index(agent) % 3]
         made = limit * share * np.arange(1, self.episodes + 1) + np.arange(self.seeds)[:, None]
         end = np.where(made >= limit, made, np.inf).min(axis=1, keepdims=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from reproduction import draw
 
-from backcast.report.numbers import budget, judged_by, mean_score, score_at, seconds_per_update
+from backcast.report.scores import budget, judged_by, mean_score, score_at, seconds_per_update
 from backcast.studies import results
 from backcast.studies.divergence import in_words
 from backcast.studies.results import Results

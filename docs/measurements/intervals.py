@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from backcast.studies import resampling
-from backcast.studies.claims import CLAIMS, CONTRADICTED, FEWEST_SEEDS, SUPPORTED, Claim, Comparison
+from backcast.studies.claims import CLAIMS, CONTRADICTED, FEWEST_SEEDS, SUPPORTED, Claim, Contrast
 
 SIZES = (2, 3, 5, 7, 10, 20, 50)
 SAMPLES, RESAMPLES, AT_ONCE = 10_000, 2_000, 500
@@ -108,7 +108,7 @@ class Made:
         return np.zeros(self.seeds, dtype=np.int64)
 
 
-def levels(comparisons: tuple[Comparison, ...], effects: np.ndarray) -> dict[tuple[str, str, str], float]:
+def levels(comparisons: tuple[Contrast, ...], effects: np.ndarray) -> dict[tuple[str, str, str], float]:
     """A mean of each agent with which the comparisons have these effects."""
     keys = list(dict.fromkeys((world, agent, each.metric) for each in comparisons for _, world, agent in each.terms))
     factors = np.zeros((len(comparisons), len(keys)))

@@ -24,7 +24,7 @@ _HOMES = {
     "FiniteMDP": "backcast.mdp",
     "InputError": "backcast.core.errors",
     "Option": "backcast.models.options",
-    "Runs": "backcast.drivers.results",
+    "Runs": "backcast.drivers.runs",
     "agent": "backcast.agents",
     "compare": "backcast.comparison",
     "load": "backcast.studies",
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from backcast.agents import Agent, agent
     from backcast.comparison import Comparison, compare
     from backcast.core.errors import InputError
-    from backcast.drivers.results import Runs
     from backcast.drivers.run import run
+    from backcast.drivers.runs import Runs
     from backcast.drivers.train import train
     from backcast.mdp import FiniteMDP
     from backcast.models.options import Option

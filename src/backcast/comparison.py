@@ -10,16 +10,16 @@ import numpy as np
 from backcast.agents import Agent
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError, nearest
-from backcast.drivers.blocks import setup_for
 from backcast.drivers.metrics import METRICS
 from backcast.drivers.progress import watching
-from backcast.drivers.results import Runs
 from backcast.drivers.run import Seed, check_agent, check_limit, check_seeds, check_world, run
+from backcast.drivers.runs import Runs
+from backcast.drivers.seed_blocks import setup_for
 from backcast.studies.describing import describe_study
 from backcast.studies.exported import Varied, checked_target, write_long
-from backcast.studies.metrics import checked_metric, in_units
 from backcast.studies.results import Measured, long_table
 from backcast.studies.statistics import Interval, bootstrap, paired_difference
+from backcast.studies.study_metrics import checked_metric, in_units
 from backcast.worlds import World
 from backcast.worlds.kinds import Picture, picture_of
 

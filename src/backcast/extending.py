@@ -7,12 +7,12 @@ functions that make models, that make worlds and that measure runs.
 
 from backcast.agents.estimators import ESTIMATORS, Estimator, register_estimator
 from backcast.agents.kinds import KINDS, Agent, Kind, Setup, register
-from backcast.agents.planned import how_to_plan
+from backcast.agents.row_planning import how_to_plan
 from backcast.agents.tabular_models import model_of_rows
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN, EPSILON, Step
 from backcast.core.randomness import Stream, uniform
-from backcast.core.settings import Bounds, Depends, Label, Setting, choice, number, switch, whole
+from backcast.core.setting_types import Bounds, Depends, Label, Setting, choice, number, switch, whole
 from backcast.drivers.metrics import METRICS, Measurable, Metric, register_metric
 from backcast.learners.contract import Learner
 from backcast.learners.td import TD

@@ -8,7 +8,7 @@ import pytest
 import backcast as bc
 from backcast.agents import agent
 from backcast.agents.settings import COMMON
-from backcast.core.settings import Depends
+from backcast.core.setting_types import Depends
 from backcast.extending import KINDS, number, register, whole
 from commands import a_command_line  # noqa: F401  a fixture
 

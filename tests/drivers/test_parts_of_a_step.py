@@ -9,7 +9,7 @@ import backcast as bc
 from backcast.agents.kinds import Setup
 from backcast.core.interaction import Step
 from backcast.core.randomness import streams
-from backcast.drivers.loop import Place, arrive, next_step
+from backcast.drivers.loop import EpisodeState, arrive, next_step
 from backcast.extending import Origins, part
 from backcast.planners.contract import plan_from_origins, turns
 
@@ -29,12 +29,12 @@ def parts():
 def test_the_agent_acts_and_the_world_answers():
     world_stream, agent_stream = streams(0)
     arguments = CORRIDOR.tables.at(0), parts(), np.array([1.0, 1.0, 1.0, 0.0]), world_stream, agent_stream
-    assert tuple(next_step(*arguments, Place(0, 0, 0.0, 0.0, False, False))) == (0, RIGHT, 0.0, 1, False, True)
-    assert tuple(next_step(*arguments, Place(1, 7, 0.0, 0.0, False, False))) == (1, RIGHT, 1.0, 2, True, False)
+    assert tuple(next_step(*arguments, EpisodeState(0, 0, 0.0, 0.0, False, False))) == (0, RIGHT, 0.0, 1, False, True)
+    assert tuple(next_step(*arguments, EpisodeState(1, 7, 0.0, 0.0, False, False))) == (1, RIGHT, 1.0, 2, True, False)
 
 
 def test_where_an_episode_stands_after_a_step():
-    here = Place(1, 7, -2.0, 3.0, False, False)
+    here = EpisodeState(1, 7, -2.0, 3.0, False, False)
     assert tuple(arrive(parts(), here, Step(1, RIGHT, -4.0, 0, False, False))) == (0, 8, -6.0, 4.0, False, False)
     assert tuple(arrive(parts(), here, Step(1, RIGHT, 1.0, 2, True, False))) == (2, 8, -1.0, 3.0, True, False)
     lost = parts()
@@ -58,7 +58,7 @@ class Noting(NamedTuple):
         self.notes[0] += 1
         self.notes[self.notes[0]] = what
 
-    def attend(self, model, values, step, discount):
+    def note_step(self, model, values, step, discount):
         """Be told of a step."""
         self.note(TOLD)
 

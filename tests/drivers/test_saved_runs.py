@@ -10,7 +10,7 @@ import pytest
 
 import backcast as bc
 from backcast.agents.kinds import KINDS, register
-from backcast.drivers.results import Runs
+from backcast.drivers.runs import Runs
 
 MAZE = bc.worlds.maze("S.G\n...")
 CHAIN = bc.worlds.chain((4, 3, 2), seed=0)

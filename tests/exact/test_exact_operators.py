@@ -8,8 +8,8 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
 import backcast as bc
+from backcast.exact import composition
 from backcast.exact import solve as solving
-from backcast.exact import ways
 from random_worlds import dense, random_mdp, random_policy, worlds_and_policies
 
 exact = bc.exact
@@ -114,9 +114,9 @@ def test_models_that_no_memory_holds_are_refused_before_they_are_made(n):
 
 def test_ten_dense_matrices_of_eight_bytes_a_number_may_take_eight_gigabytes():
     """10 · 8 · 10,362² = 8.5897 · 10⁹ is just below 8 · 2³⁰ = 8.5899 · 10⁹."""
-    ways.refuse_large_model(10_362)
+    composition.refuse_large_model(10_362)
     with pytest.raises(bc.InputError, match=r"10,363 states would need about 8\.0 GiB as matrices, more than the 8"):
-        ways.refuse_large_model(10_363)
+        composition.refuse_large_model(10_363)
 
 
 def _corner(n):
@@ -124,7 +124,7 @@ def _corner(n):
 
 
 def test_sparse_products_that_no_memory_holds_are_refused(monkeypatch):
-    monkeypatch.setattr(ways, "_LARGEST", 10**7)
+    monkeypatch.setattr(composition, "_LARGEST", 10**7)
     mdp = thin_world(5_000)
     exact.n_step(mdp, None, 1)
     with pytest.raises(bc.InputError, match=r"5,000 states would need about .* as_operator=True"):

@@ -5,7 +5,7 @@ import pytest
 
 import backcast as bc
 from backcast.agents.kinds import Setup
-from backcast.lab.credit import ARROWS, Change, arrows_of, credit_of, signed, successors
+from backcast.lab.credit import ARROWS, ValueChange, arrows_of, credit_of, signed, successors
 from backcast.models import NoModel
 from backcast.planners.replay import empty_memory
 
@@ -17,7 +17,7 @@ def named(s):
 
 
 def change(how, origin, before, after, model=MODEL):
-    return Change(how, origin, np.array(before, dtype=float), np.array(after, dtype=float), model)
+    return ValueChange(how, origin, np.array(before, dtype=float), np.array(after, dtype=float), model)
 
 
 def test_backward_planning_spreads_from_one_state_to_many():
@@ -56,7 +56,7 @@ def test_forward_planning_gathers_many_states_into_one():
     pulls = {s2: 0.5 * p * (reward - before) for s2, (p, reward) in known.items()}
     assert min(pulls.values()) < 0 < max(pulls.values())  # one successor raises what another one lowers
     after = before + sum(pulls.values())
-    revalued = Change(
+    revalued = ValueChange(
         "forward",
         0,
         np.array([[before], [0], [0], [0]]),
@@ -77,7 +77,7 @@ def test_a_state_that_nothing_is_known_to_follow_informs_itself_unless_a_softmax
     untried = change("elsewhere", None, [[0], [0]], [[0.5], [0]])
     assert arrows_of(untried) == [(0, 0, 0.5)]
     model = bc.agent("forward").build(Setup(2, 1, 0.9)).model
-    unseen = Change("forward", 0, np.zeros((2, 1)), np.array([[0.5], [0]]), model)
+    unseen = ValueChange("forward", 0, np.zeros((2, 1)), np.array([[0.5], [0]]), model)
     assert arrows_of(unseen) == []
     words = "Planned forward for cell 0: it changed by +0.5, from states never seen to follow it."
     assert credit_of([unseen], named).words == words
@@ -116,7 +116,7 @@ def test_learning_is_marked_and_not_drawn_as_arrows():
 def test_only_the_largest_arrows_are_sent():
     n = ARROWS + 10
     after = np.r_[0.0, 10.0 + np.arange(n)][:, None]
-    credit = credit_of([Change("backward", 0, np.zeros((n + 1, 1)), after, MODEL)], named)
+    credit = credit_of([ValueChange("backward", 0, np.zeros((n + 1, 1)), after, MODEL)], named)
     assert len(credit.arrows) == ARROWS
     assert credit.more == 10
     assert credit.arrows[0] == (0, n, 9.0 + n)

@@ -10,7 +10,7 @@ import backcast as bc
 from backcast.core.errors import InputError
 from backcast.lab.config import EPISODES
 from backcast.lab.frames import encode, greedy_masks
-from backcast.lab.further import SEEDS, Further, _band
+from backcast.lab.further_seeds import SEEDS, Further, _band
 from backcast.lab.inspection import answer
 from backcast.lab.lockstep import Lockstep
 from backcast.studies.statistics import bootstrap

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from backcast.core.compiling import cache_directory
-from backcast.lab import elsewhere
-from backcast.lab.elsewhere import AbandonedError, with_kernels
-from backcast.lab.further import Further, _background
-from backcast.lab.opening import Opening
+from backcast.lab import compile_in_child
+from backcast.lab.compile_in_child import AbandonedError, with_kernels
+from backcast.lab.further_seeds import Further, _background
+from backcast.lab.scene_opening import Opening
 from lab_client import children
 from lab_scenes import scene
 from patience import PATIENCE
@@ -36,7 +36,7 @@ def cache(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _cache_of_its_own(monkeypatch, cache):
     monkeypatch.setenv("BACKCAST_CACHE_DIR", str(cache))
-    monkeypatch.setattr(elsewhere, "_no_cache", threading.Event())
+    monkeypatch.setattr(compile_in_child, "_no_cache", threading.Event())
 
 
 def uncached():
@@ -74,7 +74,7 @@ def test_what_no_cache_has_is_left_to_another_process_and_if_that_does_not_help_
 def test_what_another_process_did_not_come_to_is_compiled_here_and_all_else_is_still_left_to_it():
     (first, begun), (second, _) = uncached(), uncached()
     assert with_kernels("further", CONFIG, np.zeros(1, dtype=np.uint8), lambda: (second if begun else first)()) == 2
-    assert not elsewhere._no_cache.is_set()
+    assert not compile_in_child._no_cache.is_set()
 
 
 def test_what_was_compiled_is_not_compiled_elsewhere(monkeypatch):

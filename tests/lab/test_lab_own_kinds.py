@@ -16,8 +16,8 @@ import pytest
 import backcast as bc
 from backcast.agents.kinds import KINDS
 from backcast.extending import ALPHA_PLAN, NoModel, NoPlanner, Origins, choice, number, part, register, switch, whole
+from backcast.lab.compile_in_child import _tell
 from backcast.lab.config import homes_of, read_config, setting_descriptions
-from backcast.lab.elsewhere import _tell
 from backcast.lab.lockstep import Lockstep
 from backcast.lab.scene import Scene
 from backcast.lab.snippets import as_python, as_toml

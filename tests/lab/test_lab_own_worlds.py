@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 
 import backcast as bc
-from backcast.core.settings import Bounds, Label
+from backcast.core.setting_types import Bounds, Label
 from backcast.lab.config import offered, read_config, world_descriptions
 from backcast.lab.snippets import as_python, as_toml
 from backcast.worlds.kinds import register_world

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import backcast as bc
 from backcast.drivers.loop import begin, observe
-from backcast.models.linear.blocks import BLOCK, as_dense
+from backcast.models.linear.sparse_rows import BLOCK, as_dense
 from exponential_cases import KINDS, copied, made, pasts, psi_of, random_world, setup_of
 from plain_exponential import GRADIENTS, LOSSES, PlainExponential
 from random_worlds import dense, random_steps

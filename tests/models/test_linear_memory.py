@@ -10,8 +10,8 @@ from scipy import sparse
 
 import backcast as bc
 from backcast.agents.kinds import Setup
-from backcast.models.linear.blocks import BLOCK, Blocks, as_dense, empty_blocks, with_blocks
 from backcast.models.linear.regression import estimates, regression
+from backcast.models.linear.sparse_rows import BLOCK, SparseRows, as_dense, empty_blocks, with_blocks
 from backcast.values.linear import features_of
 from driving import drive
 from linear_cases import MAZE, PLANNERS, kinds_of_features
@@ -86,7 +86,7 @@ def test_least_squares_stay_exact_where_features_are_redundant():
 
 def pools(part):
     """All pools of blocks within a part."""
-    if isinstance(part, Blocks):
+    if isinstance(part, SparseRows):
         return [part]
     return [pool for field in getattr(part, "_fields", ()) for pool in pools(getattr(part, field))]
 

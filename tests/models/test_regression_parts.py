@@ -6,10 +6,10 @@ from scipy import sparse
 
 import backcast as bc
 from backcast.agents.kinds import Setup
-from backcast.models.linear.blocks import BLOCK, as_dense, empty_blocks, with_blocks
 from backcast.models.linear.least_squares import forward_least_squares
 from backcast.models.linear.root import empty_root, find_gain, rotate
 from backcast.models.linear.scaling import running_mean
+from backcast.models.linear.sparse_rows import BLOCK, as_dense, empty_blocks, with_blocks
 from backcast.values.linear import features_of
 from by_hand import follow, walk
 

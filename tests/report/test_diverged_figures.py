@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from backcast.report import comparisons, figures, numbers, page
+from backcast.report import comparisons, figures, page, scores
 from backcast.studies.divergence import divergences, in_words
 from diverging import CHAIN, CONTROL, PREDICTION, SHORT, a_directory, found_there  # noqa: F401  fixtures
 from drawn import panels
@@ -144,9 +144,9 @@ def test_notes_do_not_grow_without_end():
         def diverged(self, world, agent):
             return np.array([1, 2])
 
-    lines = numbers.with_divergences(Many(), "two seeds").splitlines()
+    lines = scores.with_divergences(Many(), "two seeds").splitlines()
     assert lines[:2] == ["two seeds", "× Q-learning, α = 0 diverged in 2 of 2 seeds, first at step 1"]
-    assert lines[numbers.MOST_LINES + 1 :] == ["… and 4 more, in the table"]
+    assert lines[scores.MOST_LINES + 1 :] == ["… and 4 more, in the table"]
 
 
 def test_curves_of_many_worlds_are_three_across(found):

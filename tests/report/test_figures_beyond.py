@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from backcast.agents.kinds import KINDS, register
-from backcast.report import comparisons, computation, figures, numbers, style
+from backcast.report import comparisons, computation, figures, scores, style
 from backcast.studies import check_study, named_study
 from drawn import assert_text_can_be_read, named_lines
 from made_up import WholeStudy
@@ -40,7 +40,7 @@ def test_error_by_agent_has_a_row_for_each_agent_and_a_line_at_the_first():
         }
         bars = [line for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_ydata()[0] in means]
         ends = {float(line.get_ydata()[0]): tuple(line.get_xdata()) for line in bars if line.get_marker() == "None"}
-        found = numbers.mean_score(results, world, "counts, sample=4")
+        found = scores.mean_score(results, world, "counts, sample=4")
         assert ends[places["counts, sample=4"]] == (found.low, found.high)
         assert axes.get_lines()[0].get_xdata() == [means[places["td"]]] * 2
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()][:3] == [
@@ -131,9 +131,9 @@ def test_error_against_updates_has_a_row_per_family_and_the_first_agent_in_all_o
         assert len(inked) == 1
         named = named_lines(panels[row, column]).values()
         assert {line.get_color() for line in named} <= {list(style.FAMILIES.values())[row + 1]}
-        assert panels[row, column].get_xlim()[1] < 1.5 * numbers.budget(results, world)
+        assert panels[row, column].get_xlim()[1] < 1.5 * scores.budget(results, world)
         assert len(panels[row, column].get_lines()) == sum(
-            results.updates(world, agent)[:, 0].max() <= numbers.budget(results, world)
+            results.updates(world, agent)[:, 0].max() <= scores.budget(results, world)
             for agent in results.agents(world)
         )
 
@@ -142,7 +142,7 @@ def test_curves_against_updates_and_seconds_are_errors_at_updates():
     results = WholeStudy(named_study("neighbours"))
     world, agent, label = results.worlds[0], "monte-carlo", "Monte Carlo"
     x, mean = named_lines(beyond("neighbours", "error-against-updates").axes[0])[label].get_xydata().T
-    np.testing.assert_allclose(mean, numbers.score_at(results, world, agent, x).mean(axis=0))
+    np.testing.assert_allclose(mean, scores.score_at(results, world, agent, x).mean(axis=0))
     seconds, same = named_lines(beyond("neighbours", "error-against-seconds").axes[0])[label].get_xydata().T
     np.testing.assert_allclose(
         seconds, 1e6 * x * results.seconds(world, agent) / results.updates(world, agent)[:, -1].mean()

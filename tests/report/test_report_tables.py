@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from backcast.report import numbers, page
+from backcast.report import page, scores
 from backcast.studies import STUDIES, check_study, results
 from backcast.studies.runner import run_study
 from backcast.studies.store import Store
@@ -58,35 +58,35 @@ class ByHand:
 
 
 def test_the_episodes_of_a_run_do_not_include_those_that_repeat_its_last():
-    assert numbers.episodes_run(ByHand.made).tolist() == [7, 8]
+    assert scores.episodes_run(ByHand.made).tolist() == [7, 8]
 
 
 def test_budgets_may_differ_by_world():
-    assert numbers.budget(ByHand(), "chain-6-3-3") == 40
-    assert numbers.budget(ByHand(), "maze") == 600
+    assert scores.budget(ByHand(), "chain-6-3-3") == 40
+    assert scores.budget(ByHand(), "maze") == 600
 
 
 def test_steps_are_means_of_the_last_5_episodes_and_errors_are_not():
     grid = np.array([40.0, 50, 100, 120, 450, 600])
     np.testing.assert_allclose(
-        numbers.score_at(ByHand(), "maze", "Q", grid),
+        scores.score_at(ByHand(), "maze", "Q", grid),
         [
             [np.nan, np.nan, 100, 100, (100 + 80 + 60 + 40) / 4, (60 + 40 + 20 + 10 + 10) / 5],
             [np.nan, 50, 10, 10, np.nan, np.nan],
         ],
     )
     np.testing.assert_allclose(
-        numbers.score_at(ByHand(), "chain-6-3-3", "Q", grid),
+        scores.score_at(ByHand(), "chain-6-3-3", "Q", grid),
         [[np.nan, np.nan, 100, 100, 40, 10], [np.nan, 50, 10, 10, np.nan, np.nan]],
     )
 
 
 def test_what_an_update_costs():
     """600 and 120 updates, in 320 and 120 steps in the maze; in the chain, 7 and 8 episodes of 2 steps."""
-    assert numbers.seconds_per_update(ByHand(), "maze", "Q") == pytest.approx(36e-6 / 360)
-    assert numbers.updates_per_step(ByHand(), "maze", "Q") == pytest.approx(720 / 440)
-    assert numbers.updates_per_step(ByHand(), "chain-6-3-3", "Q") == pytest.approx(720 / 30)
-    assert np.isnan(numbers.updates_per_step(ByHand(), "elsewhere", "Q"))
+    assert scores.seconds_per_update(ByHand(), "maze", "Q") == pytest.approx(36e-6 / 360)
+    assert scores.updates_per_step(ByHand(), "maze", "Q") == pytest.approx(720 / 440)
+    assert scores.updates_per_step(ByHand(), "chain-6-3-3", "Q") == pytest.approx(720 / 30)
+    assert np.isnan(scores.updates_per_step(ByHand(), "elsewhere", "Q"))
 
 
 def test_the_table_at_equal_updates_says_why_a_number_is_missing():

@@ -15,7 +15,7 @@ from backcast.studies.claims import (
     SUPPORTED,
     UNDECIDED,
     Claim,
-    Comparison,
+    Contrast,
     Part,
     Verdict,
     judge,
@@ -97,10 +97,10 @@ class Results:
 def test_parts_are_paired_differences_and_their_intervals():
     rng = np.random.default_rng(0)
     q, forward, backward = rng.normal(size=(3, 15)) + np.array([[0.0], [0.2], [0.4]])
-    instead = Comparison("forward", "steps", ((1, "maze", "forward"),))
+    instead = Contrast("forward", "steps", ((1, "maze", "forward"),))
     comparisons = (
-        Comparison("q − backward", "steps", ((1, "maze", "q"), (-1, "maze", "backward"))),
-        Comparison("half of q", "steps", ((0.5, "maze", "q"),), instead),
+        Contrast("q − backward", "steps", ((1, "maze", "q"), (-1, "maze", "backward"))),
+        Contrast("half of q", "steps", ((0.5, "maze", "q"),), instead),
     )
     verdict = Claim(1, "made-up", "s", comparisons).judge(Results(q=q, forward=forward, backward=backward))
     first, second = verdict.parts
@@ -120,7 +120,7 @@ def test_parts_are_paired_differences_and_their_intervals():
 
 @pytest.mark.parametrize("seeds", [1, 3, FEWEST_SEEDS - 1, FEWEST_SEEDS])
 def test_few_seeds_give_no_verdict(seeds):
-    comparison = Comparison("q", "steps", ((1, "maze", "q"),))
+    comparison = Contrast("q", "steps", ((1, "maze", "q"),))
     verdict = Claim(1, "made-up", "s", (comparison,)).judge(Results(q=5 + np.arange(seeds) / seeds))
     assert verdict.verdict == (SUPPORTED if seeds == FEWEST_SEEDS else UNDECIDED)
     assert ("too few for a verdict" in str(verdict)) == (seeds < FEWEST_SEEDS)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import backcast as bc
 from backcast.drivers.metrics import METRICS
-from backcast.report import numbers, page
+from backcast.report import page, scores
 from backcast.report.drawing import joined
 from backcast.report.figures import PLOTS
 from backcast.report.sensitivity import sensitivity
@@ -186,7 +186,7 @@ def test_at_equal_updates_it_is_the_reward_of_the_last_episodes():
             assert metric == "reward"
             return np.array([[0.0, 1, 1], [1, 0, -np.inf]])
 
-    found = numbers.score_at(ByHand(), "FrozenLake-v1", "q", np.array([5.0, 10, 20, 30]))
+    found = scores.score_at(ByHand(), "FrozenLake-v1", "q", np.array([5.0, 10, 20, 30]))
     np.testing.assert_allclose(found, [[np.nan, 0, 1 / 2, 2 / 3], [np.nan, 1, -np.inf, -np.inf]])
 
 

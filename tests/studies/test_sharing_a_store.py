@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import backcast as bc
-from backcast.cli.running import read_shard
+from backcast.cli.run_studies import read_shard
 from backcast.core.files import locked
 from backcast.report.page import write_report
 from backcast.studies import export, results

@@ -18,7 +18,7 @@ from backcast.agents.kinds import KINDS
 from backcast.studies.batches import Batches
 from backcast.studies.engines import on_slurm, queues
 from backcast.studies.engines.local import LocalEngine
-from backcast.studies.engines.on_slurm import Job, Missing, SlurmEngine
+from backcast.studies.engines.on_slurm import Missing, SlurmEngine, SlurmJob
 from backcast.studies.engines.queues import jobs_at_work, refuse_jobs_at_work
 from backcast.studies.engines.versions import versions
 from backcast.studies.runner import missing_units, run_study
@@ -344,7 +344,7 @@ def test_a_job_that_is_queued_again_leaves_alone_what_is_done_and_what_failed(st
     run_study(store, study, seeds=1)
     units = list(all_units(study, 4))
     failed = [Failed(Unit(units[0].cell, (1, 3)), "why")]
-    job = Job(store.directory, units, 1, 60.0, versions(), failed)
+    job = SlurmJob(store.directory, units, 1, 60.0, versions(), failed)
     job = pickle.loads(pickle.dumps(job.checkpoint().function))
     assert job() == failed
     records = [record for _, record in store.batches() if record["machine"].get("job") == "7"]

@@ -6,7 +6,7 @@ import pytest
 
 import backcast as bc
 from backcast.agents.room import room_for
-from backcast.drivers.blocks import setup_for
+from backcast.drivers.seed_blocks import setup_for
 from backcast.studies import check_study
 from backcast.studies.units import Failed, Finished, Unit, perform
 from backcast.worlds.envs import TableEnv

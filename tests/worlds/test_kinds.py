@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.core.settings import Bounds, setting_of
+from backcast.core.setting_types import Bounds, setting_of
 from backcast.worlds.kinds import WORLDS, Picture, keys_of, picture_of, recipe_of, register_world
 from backcast.worlds.maze import PAPER_MAZE
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from backcast.agents.full_backups import ONE_BY_ONE, two_way_model
 from backcast.agents.kinds import Agent, Setup, register
 from backcast.agents.settings import PIECES
-from backcast.agents.sweeping import ONE_BY_ONE, two_way_model
 from backcast.learners import TD
 from backcast.models.linked import linked
 from backcast.planners.blend import MOST, Blend, Choices, Gate

@@ -13,7 +13,7 @@ from typing import Any
 from backcast.agents.settings import MODEL, SETTINGS
 from backcast.core.errors import InputError
 from backcast.core.registry import Registered, first_line, refuse_taken
-from backcast.core.settings import choice
+from backcast.core.setting_types import choice
 
 Estimate = Callable[[Any, Any, bool], tuple[Any, Any]]
 

@@ -1,4 +1,4 @@
-"""Neighbours that plan from what was experienced: Dyna, by a model of it, and replay, by the experience itself."""
+"""Baselines that plan from experience: Dyna, by a model of it, and replay, by the experience itself."""
 
 from typing import Any
 

@@ -20,11 +20,11 @@ from backcast.core.freezing import FrozenDict, freeze
 from backcast.core.nesting import with_all_inside
 from backcast.core.randomness import Stream, imagination
 from backcast.core.registry import Registered, first_line, refuse_taken
-from backcast.core.settings import Depends, Setting, free
+from backcast.core.setting_types import Depends, Setting, free
 from backcast.learners.td import TD
-from backcast.values.coding import features_of_states
 from backcast.values.linear import Features, LinearValues, zero_values
 from backcast.values.observations import Observations
+from backcast.values.state_features import features_of_states
 from backcast.values.step_sizes import step_sizes, step_sizes_of_features
 from backcast.values.table import zeros
 from backcast.worlds.world import World

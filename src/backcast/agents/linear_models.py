@@ -9,7 +9,7 @@ from backcast.agents.estimators import ESTIMATORS, register_estimator
 from backcast.agents.kinds import Agent, Setup
 from backcast.agents.settings import RESIDUALS, RIDGE, with_setting
 from backcast.core.arrays import Indices
-from backcast.core.settings import Depends
+from backcast.core.setting_types import Depends
 from backcast.models.linear.abstract import CorrectionModel
 from backcast.models.linear.expectation import BackwardExpectation, BackwardFeatures, ForwardExpectation
 from backcast.models.linear.exponential import (

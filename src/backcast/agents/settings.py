@@ -8,7 +8,7 @@ import numpy as np
 
 from backcast.core.arrays import as_floats, as_whole, refuse_non_finite
 from backcast.core.errors import InputError
-from backcast.core.settings import Check, Depends, Form, Setting, choice, number, switch, whole
+from backcast.core.setting_types import Check, Depends, Form, Setting, choice, number, switch, whole
 from backcast.features import FeatureMap, as_features
 from backcast.models.options import Option
 

@@ -7,17 +7,17 @@ import numpy as np
 
 from backcast.agents.estimators import register_estimator
 from backcast.agents.kinds import Agent, Setup
-from backcast.agents.planned import how_to_plan
 from backcast.agents.room import room_for
+from backcast.agents.row_planning import how_to_plan
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
-from backcast.core.memory import side_by_side
+from backcast.core.locality import side_by_side
 from backcast.models import BackwardModel, ExtendedForward, ExtendedModel, ForwardModel, LambdaModel
 from backcast.models.counts import CountRows, empty_counts
 from backcast.models.lambda_td import empty_mixtures
 from backcast.models.options import option_chances, per_state
-from backcast.models.past import GREEDY, NOBODY, Stop, empty_past
 from backcast.models.rows import empty_rows
+from backcast.models.trajectory import GREEDY, NOBODY, Stop, empty_trajectory
 from backcast.models.truth import backward_rows, extended_rows, forward_rows, restart_rows
 from backcast.values.step_sizes import step_sizes, step_sizes_at_first
 
@@ -166,7 +166,7 @@ def _along_the_way(setup: Setup, agent: Agent, forward: bool, make: MakeRows) ->
         led=np.zeros(pairs),
         arrivals=np.zeros(n),
         weight=np.ones(n) if ends is None else per_state("option.termination", ends, n),
-        past=empty_past(len(span.weights) or _LONGEST),
+        past=empty_trajectory(len(span.weights) or _LONGEST),
         stop=Stop(np.cumsum(span.weights), span.stop, span.go_on, setup.stream(1)),
         usual_discount=_usual_discount(span, setup.discount),
         target_policy=_target_policy(setup, agent),

@@ -9,9 +9,9 @@ import typer
 
 from backcast import __version__
 from backcast.cli.common import Terminated, end, in_words, stop
-from backcast.cli.results import best, claims, export, report, verify
-from backcast.cli.studies import reproduce, sweep
-from backcast.cli.tools import bench, doctor, lab, list_
+from backcast.cli.result_commands import best, claims, export, report, verify
+from backcast.cli.study_commands import reproduce, sweep
+from backcast.cli.tool_commands import bench, doctor, lab, list_
 from backcast.core.errors import InputError
 
 UsageError: Any = typer.BadParameter.__base__  # its module moved between versions of typer

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
 from backcast.core.compiling import intrinsic, types
-from backcast.core.memory import LINE
+from backcast.core.locality import LINE
 
 
 class Copies(NamedTuple):

@@ -12,10 +12,10 @@ def once_imported(name: str, act: Callable[[], None]) -> None:
     if name in sys.modules:
         act()
     else:
-        sys.meta_path.insert(0, _Watch(name, act))
+        sys.meta_path.insert(0, _FinderWithHook(name, act))
 
 
-class _Watch:
+class _FinderWithHook:
     """A finder of Python's import system that finds one package as others do, and acts when it has been executed."""
 
     def __init__(self, name: str, act: Callable[[], None]) -> None:

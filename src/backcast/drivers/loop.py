@@ -30,7 +30,7 @@ _LONGEST = 1e12  # 1 / (1 − γ), where γ is 1 or nearly
 _HUGE, _SMALLER = 1e100, 2.0**-600  # errors above the first are squared after they were made smaller
 
 
-class Place(NamedTuple):
+class EpisodeState(NamedTuple):
     """Where an episode stands.
 
     Attributes:
@@ -124,10 +124,10 @@ def walk(
     rates: Vector,
     world_stream: Stream,
     agent_stream: Stream,
-    place: Place,
+    place: EpisodeState,
     most_steps: int,
     stop: NDArray[np.uint8],
-) -> Place:
+) -> EpisodeState:
     """Go on with an episode until it ends, has so many steps, or `stop` is raised; where it stands then."""
     large = table.is_large()
     while not place.ends and place.steps < most_steps:
@@ -135,7 +135,7 @@ def walk(
             break
         step = next_step(table, agent, rates, world_stream, agent_stream, place)
         if large:
-            approach(table, agent, step.s2, step.a)
+            prefetch_next(table, agent, step.s2, step.a)
         learn_from(agent, rates, step)
         plan_after(agent, rates, step)
         place = arrive(agent, place, step)
@@ -144,31 +144,31 @@ def walk(
 
 @kernel
 def next_step(
-    table: Table, agent: Parts, rates: Vector, world_stream: Stream, agent_stream: Stream, place: Place
+    table: Table, agent: Parts, rates: Vector, world_stream: Stream, agent_stream: Stream, place: EpisodeState
 ) -> Step:
     """The agent acts, and the world answers; nobody has learned from it yet."""
     a = act(agent.values, place.s, rates[EPSILON], agent_stream)
     outcome = table.draw_outcome(place.s, a, uniform(world_stream))
-    s2 = table.lead(outcome)
+    s2 = table.next_of(outcome)
     return Step(place.s, a, table.reward[outcome], s2, table.terminal[s2], place.steps == 0)
 
 
 @kernel
-def arrive(agent: Parts, place: Place, step: Step) -> Place:
+def arrive(agent: Parts, place: EpisodeState, step: Step) -> EpisodeState:
     """Where the episode stands after a step that was learned from and planned after: values may have exploded."""
     largest = max(place.largest, abs(step.r))
     lost = exploded(agent, step.s, step.a, largest)
-    return Place(step.s2, place.steps + 1, place.gained + step.r, largest, step.ends or lost, lost)
+    return EpisodeState(step.s2, place.steps + 1, place.gained + step.r, largest, step.ends or lost, lost)
 
 
 @kernel
-def approach(table: Table, agent: Parts, s: int, a: int) -> None:
+def prefetch_next(table: Table, agent: Parts, s: int, a: int) -> None:
     """Ask memory for what world and agent will need if a is taken in s: of all that may follow, one guess."""
-    near = table.near(s, a)
-    table.approach(near, s)
-    agent.values.fetch(near * table.n_actions)
-    agent.model.approach(near, s)
-    agent.planner.approach(near, s)
+    near = table.likely_next(s, a)
+    table.prefetch_state(near, s)
+    agent.values.prefetch_pair(near * table.n_actions)
+    agent.model.prefetch_state(near, s)
+    agent.planner.prefetch_state(near, s)
 
 
 @kernel
@@ -217,7 +217,7 @@ def run_episodes(
         ends = table.terminal[s]
         if not ends:
             begin(agent, rates, s)
-        place = Place(s, 0, 0.0, largest, ends, False)
+        place = EpisodeState(s, 0, 0.0, largest, ends, False)
         going = True
         while going:  # twice if the world changes on the way
             table = tables.at(taken + place.steps)

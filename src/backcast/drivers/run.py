@@ -17,9 +17,9 @@ from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import reachable
-from backcast.drivers.blocks import Blocks, Job
 from backcast.drivers.loop import Record
-from backcast.drivers.results import Rows, Runs, collect
+from backcast.drivers.runs import RunRows, Runs, collect
+from backcast.drivers.seed_blocks import Job, SeedBlocks
 from backcast.drivers.steps import StepsJob, check_length, refuse_no_steps
 from backcast.mdp import FiniteMDP
 from backcast.worlds.stepping import FOREVER
@@ -128,13 +128,13 @@ def usual_threads() -> int:
     return cores + 1 if cores > 1 else 1
 
 
-def _share(job: Job, seeds: Sequence[int], threads: int) -> list[Rows]:
+def _share(job: Job, seeds: Sequence[int], threads: int) -> list[RunRows]:
     """The runs of all seeds, in their order, by threads that take the next block when they are free.
 
     An error or Ctrl-C raises the flag that the compiled loops look at, waits for them, and goes on its way.
     """
-    results: dict[int, Rows] = {}
-    blocks = Blocks(seeds, job.most_seeds, max(threads, 1))
+    results: dict[int, RunRows] = {}
+    blocks = SeedBlocks(seeds, job.most_seeds, max(threads, 1))
 
     def take() -> None:
         for first, block in blocks:

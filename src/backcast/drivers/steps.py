@@ -21,9 +21,9 @@ from backcast.core.errors import InputError
 from backcast.core.limits import refuse_many
 from backcast.core.randomness import Stream, streams, uniform
 from backcast.core.waiting import compiling_for
-from backcast.drivers.blocks import Job, empty_record, setup_for
-from backcast.drivers.loop import LEARNING, PLANNING, Place, Record, Run, begin, finish, judge, walk
-from backcast.drivers.results import PER_EPISODE, Rows, rows_of
+from backcast.drivers.loop import LEARNING, PLANNING, EpisodeState, Record, Run, begin, finish, judge, walk
+from backcast.drivers.runs import PER_EPISODE, RunRows, rows_of
+from backcast.drivers.seed_blocks import Job, empty_record, setup_for
 from backcast.worlds.stepping import FOREVER, Tables
 from backcast.worlds.world import World
 
@@ -79,7 +79,7 @@ def run_steps(
         ends = tables.at(taken).terminal[s]
         if not ends:
             begin(agent, clock.rates, s)
-        place = Place(s, 0, 0.0, largest, ends, False)
+        place = EpisodeState(s, 0, 0.0, largest, ends, False)
         most = min(max_steps, clock.steps - taken)
         while not place.ends and place.steps < most:
             before = place.steps
@@ -131,7 +131,7 @@ class StepsJob(Job):
     def allow_blocks(self, seed: Any) -> None:
         """A block is one seed: runs differ in how many episodes they have."""
 
-    def perform(self, seeds: Sequence[Any]) -> Rows:
+    def perform(self, seeds: Sequence[Any]) -> RunRows:
         """The run of a block, which is one seed."""
         (seed,) = seeds
         world = self.world.draw(seed)

@@ -19,16 +19,16 @@ from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON
 from backcast.core.nesting import rebuilt, with_all_inside
 from backcast.core.randomness import streams
-from backcast.drivers.blocks import empty_record
 from backcast.drivers.loop import Run, begin, exploded, finish, judge, observe
 from backcast.drivers.progress import Advance, watching
-from backcast.drivers.results import Rows, Runs, collect, rows_of
 from backcast.drivers.run import check_agent, check_seeds
+from backcast.drivers.runs import RunRows, Runs, collect, rows_of
+from backcast.drivers.seed_blocks import empty_record
 from backcast.drivers.steps import Length, check_length, new_clock, set_rates
 from backcast.values.observations import Observations
 from backcast.values.policies import act
+from backcast.worlds.from_tables import from_gymnasium, unusable
 from backcast.worlds.stepping import FOREVER
-from backcast.worlds.tables import from_gymnasium, unusable
 from backcast.worlds.world import World
 
 
@@ -162,7 +162,7 @@ def train(
 class _Trained(NamedTuple):
     """A run: what `collect` takes of it, and the name of its world."""
 
-    rows: Rows
+    rows: RunRows
     world: str
 
 

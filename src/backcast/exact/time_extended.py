@@ -2,7 +2,7 @@
 
 All of them answer: which state s̃, some number of steps before s, should be re-evaluated, what was earned on
 the way from s̃ to s, and how far is s discounted? One step of the forward chain is reversed by Bayes' rule,
-P←(s̃ | s) = d(s̃) P(s | s̃) / d(s), and composed to ways (`backcast.exact.ways`) in three matrices [s, s̃]:
+P←(s̃ | s) = d(s̃) P(s | s̃) / d(s), and composed to ways (`backcast.exact.composition`) in three matrices [s, s̃]:
 
     states(s, s̃)      the probability that going backward from s ends at s̃,
     earned(s, s̃)      that probability times the discounted reward earned on the way from s̃ to s,
@@ -23,7 +23,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from backcast.core.arrays import Indices, Matrix, Vector, as_floats, as_whole, ratio, refuse_non_finite
 from backcast.core.errors import InputError
-from backcast.exact import ways
+from backcast.exact import composition
 from backcast.exact.chains import OneStep, Policy, scale
 from backcast.exact.reversal import undefine
 from backcast.exact.stationary import Visits, visits
@@ -106,8 +106,8 @@ def multi_time(
     undefined = _NONE if d is None else d.never
     if as_operator:
         everywhere = np.arange(mdp.n_states)
-        return _operators(ways.mixture_operators(step, w), everywhere, mdp.n_states, undefined)
-    model = _model(ways.mixture(step, w), undefined, step.backward)
+        return _operators(composition.mixture_operators(step, w), everywhere, mdp.n_states, undefined)
+    model = _model(composition.mixture(step, w), undefined, step.backward)
     if not undefined.size:
         return model
     # states that are never visited have no past, but a future: rewards given both ends exist for ways that begin there
@@ -181,13 +181,13 @@ def stopping_model(
     d = visits(mdp, policy) if d is None else d
     visited = np.flatnonzero(d.scaled)
     if not as_operator:
-        ways.refuse_large_model(len(visited))
+        composition.refuse_large_model(len(visited))
     step, _ = _one_step(mdp, policy, looking, d)
     step, chances = step.among(visited), (stop[visited], go_on[visited])
     undefined = d.never if step.backward else _NONE
     if as_operator:
-        return _operators(ways.stopping_operators(step, *chances), visited, mdp.n_states, undefined)
-    parts = [_whole(part, visited, mdp.n_states) for part in ways.stopping(step, *chances)]
+        return _operators(composition.stopping_operators(step, *chances), visited, mdp.n_states, undefined)
+    parts = [_whole(part, visited, mdp.n_states) for part in composition.stopping(step, *chances)]
     return _model(parts, undefined, step.backward)
 
 
@@ -202,11 +202,11 @@ def ending_model(mdp: FiniteMDP, policy: Policy, termination: ArrayLike) -> Time
         policy: the option's policy.
         termination: β(s) in [0, 1], a number or (S,).
     """
-    ways.refuse_large_model(mdp.n_states)
+    composition.refuse_large_model(mdp.n_states)
     stop = np.where(mdp.terminal, 1.0, _per_state("termination", termination, mdp.n_states))
     step, _ = _one_step(mdp, policy, "forward")
     lives = np.where(mdp.terminal, 0.0, 1.0)[:, None]
-    return _model([lives * part for part in ways.stopping(step, stop, 1 - stop)], _NONE, backward=False)
+    return _model([lives * part for part in composition.stopping(step, stop, 1 - stop)], _NONE, backward=False)
 
 
 def option_model(
@@ -248,10 +248,12 @@ def _looks_forward(looking: str) -> bool:
     return looking == "forward"
 
 
-def _one_step(mdp: FiniteMDP, policy: Policy, looking: str, d: Visits | None = None) -> tuple[ways.Step, Visits | None]:
+def _one_step(
+    mdp: FiniteMDP, policy: Policy, looking: str, d: Visits | None = None
+) -> tuple[composition.StepMatrices, Visits | None]:
     """One step in the direction of `looking`, and looking backward the stationary distribution."""
     forward = _looks_forward(looking)
-    step = ways.Step.forward(mdp, OneStep(mdp, policy))
+    step = composition.StepMatrices.forward(mdp, OneStep(mdp, policy))
     if forward:
         return step, None
     d = visits(mdp, policy) if d is None else d
@@ -268,7 +270,7 @@ def _model(parts: Sequence[Matrix], undefined: Indices, backward: bool) -> TimeE
 
 
 def _operators(parts: Sequence[LinearOperator], states: Indices, size: int, undefined: Indices) -> TimeExtended:
-    of_states, earned, discounted = (ways.embedded(part, states, size, undefined) for part in parts)
+    of_states, earned, discounted = (composition.embedded(part, states, size, undefined) for part in parts)
     return TimeExtended(of_states, None, earned, discounted, undefined)
 
 

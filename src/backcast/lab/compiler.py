@@ -18,9 +18,9 @@ def main() -> None:
     threading.Thread(target=_end_with_the_lab, daemon=True).start()
     from backcast.core.waiting import listening
     from backcast.lab.config import read_config
-    from backcast.lab.further import begin_runs
-    from backcast.lab.opening import warmed_up
+    from backcast.lab.further_seeds import begin_runs
     from backcast.lab.scene import Scene
+    from backcast.lab.scene_opening import warmed_up
     from backcast.studies.plugins import import_plugins
 
     import_plugins(told["plugins"])

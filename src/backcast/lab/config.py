@@ -12,7 +12,7 @@ from backcast.agents import Agent, agent
 from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON
 from backcast.core.errors import InputError
-from backcast.core.settings import Depends, Form, Setting
+from backcast.core.setting_types import Depends, Form, Setting
 from backcast.studies.search import takes
 from backcast.studies.worldspec import Strict, WorldSpec, one_of
 from backcast.worlds.kinds import WORLDS, WorldKind

@@ -24,7 +24,7 @@ def _whole_way(pair: int) -> float:
 
 
 @dataclass(frozen=True)
-class Change:
+class ValueChange:
     """What one part of a step did to the values.
 
     Attributes:
@@ -84,7 +84,7 @@ class Credit:
     words: str = ""
 
 
-def credit_of(changes: Sequence[Change], name_of: Callable[[int], str]) -> Credit:
+def credit_of(changes: Sequence[ValueChange], name_of: Callable[[int], str]) -> Credit:
     """The credit of a step that did all this."""
     planned = [change for change in changes if change.how != "learning"]
     arrows = sorted((arrow for change in planned for arrow in arrows_of(change)), key=lambda arrow: -abs(arrow[2]))
@@ -105,7 +105,7 @@ def _first(found: tuple[Indices, Vector]) -> list[tuple[int, float]]:
     return list(zip(found[0][:ARROWS].tolist(), found[1][:ARROWS].tolist(), strict=True))
 
 
-def arrows_of(change: Change) -> list[Arrow]:
+def arrows_of(change: ValueChange) -> list[Arrow]:
     """Backward: from the origin to what changed. Else: to what changed, from all that informed it."""
     if change.how == "backward":
         assert change.origin is not None
@@ -118,7 +118,7 @@ def arrows_of(change: Change) -> list[Arrow]:
     return [(origin, s, by) for (origin, s), by in gathered.items()]
 
 
-def _contributions(change: Change, s: int, a: int, by: float) -> list[tuple[int, float]]:
+def _contributions(change: ValueChange, s: int, a: int, by: float) -> list[tuple[int, float]]:
     """What each successor s' contributed to the change of q(s, a): α P(s' | s, a) (r + γ̄ max_a' q(s', a') − q(s, a)).
 
     Where updates were sampled, or made with older values, their sum is another: then the change is spread over what
@@ -147,7 +147,7 @@ def successors(model: Any, s: int, a: int) -> list[tuple[int, float]] | None:
     return sorted(zip(known.keys.tolist(), known.probability.tolist(), strict=True), key=lambda entry: -entry[1])
 
 
-def _sentence(change: Change, name_of: Callable[[int], str]) -> str:
+def _sentence(change: ValueChange, name_of: Callable[[int], str]) -> str:
     states, by = change.states
     origin = "" if change.origin is None else name_of(change.origin)
     if not states.size:

@@ -33,7 +33,7 @@ class Kept(NamedTuple):
     positions: tuple[Position, Position]
 
 
-class Curves:
+class EpisodeCurves:
     """What is known of an agent's episodes, up to the furthest one."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Lockstep:
         self.stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
         self.walkers = tuple(Walker(scene, agent, self.stop) for agent in scene.agents)
         self._refuse_large()
-        self.curves = (Curves(), Curves())
+        self.curves = (EpisodeCurves(), EpisodeCurves())
         self.credits = _NOTHING
         self.at = self.step = self.furthest = 0
         self._watched = 0  # the tick that `credits` is about
@@ -138,7 +138,7 @@ class Lockstep:
         """As if nothing had happened."""
         self._restore(self._kept[0])
         self._kept, self._interval, self.furthest = self._kept[:1], _FIRST_INTERVAL, 0
-        self.curves = (Curves(), Curves())
+        self.curves = (EpisodeCurves(), EpisodeCurves())
 
     def _seek(self, at: int, seconds: float) -> bool:
         """Go to a moment that is not beyond the end, and watch its tick; False if there was no time: ask again."""

@@ -10,9 +10,9 @@ from backcast.agents import Agent
 from backcast.agents.kinds import KINDS, Parts
 from backcast.core.arrays import Mask, Vector
 from backcast.core.errors import InputError
-from backcast.drivers.blocks import setup_for
 from backcast.drivers.metrics import METRICS
 from backcast.drivers.run import check_limit
+from backcast.drivers.seed_blocks import setup_for
 from backcast.lab.config import CONNECTIONS, CORRECTIONS, LabConfig
 from backcast.lab.layout import layout_of
 from backcast.lab.snippets import as_python, as_toml

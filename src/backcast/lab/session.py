@@ -16,14 +16,14 @@ from functools import partial
 from typing import Any
 
 from backcast.core.errors import InputError
-from backcast.lab.elsewhere import AbandonedError
+from backcast.lab.compile_in_child import AbandonedError
 from backcast.lab.frames import encode
-from backcast.lab.further import Further
+from backcast.lab.further_seeds import Further
 from backcast.lab.inspection import answer
 from backcast.lab.lockstep import NEVER, Lockstep
 from backcast.lab.memory import give_back
 from backcast.lab.messages import Ask, Drawn, Go, Message, More, Open, Play, Seek, error_message, hello, read_message
-from backcast.lab.opening import Opening
+from backcast.lab.scene_opening import Opening
 
 _SLICE = 0.025  # seconds of work at a time
 _FRAME = 1 / 45  # seconds between frames, at least

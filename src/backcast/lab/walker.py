@@ -18,8 +18,8 @@ from backcast.core.arrays import Vector
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, streams, uniform
 from backcast.core.waiting import compiling_for
-from backcast.drivers.loop import PLANNING, Place, arrive, finish, learn_from, next_step, walk
-from backcast.lab.credit import Change, Credit, How, counted, credit_of
+from backcast.drivers.loop import PLANNING, EpisodeState, arrive, finish, learn_from, next_step, walk
+from backcast.lab.credit import Credit, How, ValueChange, counted, credit_of
 from backcast.lab.scene import Era, Scene
 from backcast.planners.contract import turns
 from backcast.planners.witness import way, witnessed
@@ -44,7 +44,7 @@ class Position:
     world_stream: Stream
     agent_stream: Stream
     episode: int
-    place: Place
+    place: EpisodeState
     before: int = 0
 
     @property
@@ -66,7 +66,7 @@ class Walker:
         self.tables, self.schedule = scene.world.tables, agent.rates(scene.episodes)
         parts = scene.parts_of(agent)
         largest = float(np.abs(scene.world.truth).max()) if scene.world.is_prediction else 0.0
-        nowhere = Place(0, 0, 0.0, largest, True, False)
+        nowhere = EpisodeState(0, 0, 0.0, largest, True, False)
         self.now = Position(
             parts._replace(planner=witnessed(parts.planner, TRAIL)), *streams(scene.config.seed), -1, nowhere
         )
@@ -124,7 +124,7 @@ class Walker:
             return
         table = self.tables.at(now.before)
         s = int(table.draw_start(uniform(now.world_stream)))
-        now.place = Place(s, 0, 0.0, now.place.largest, bool(table.terminal[s]), False)
+        now.place = EpisodeState(s, 0, 0.0, now.place.largest, bool(table.terminal[s]), False)
         now.parts.planner.seen[0] = 0
         now.parts.planner.note(s)
         if not now.place.ends:
@@ -153,7 +153,7 @@ class Walker:
             return Credit(words="Its values exploded; it stands still." if self.lost else over)
         return credit_of(changes, self.scene.name_of)
 
-    def _watched(self, begins: bool) -> Iterator[Change]:
+    def _watched(self, begins: bool) -> Iterator[ValueChange]:
         before = self.action_values
         if begins:
             before = yield from self._planned(self._begin(), before)
@@ -181,7 +181,7 @@ class Walker:
         """Yield what has changed, by an agent that planned or by learning; the values after it."""
         after, parts = self.action_values, planned or self.now.parts
         rate = partial(parts.planner.step_taken, alpha=float(self.rates[ALPHA_PLAN]))
-        yield Change(how, origin, before, after, parts.model, rate, parts.discount)
+        yield ValueChange(how, origin, before, after, parts.model, rate, parts.discount)
         return after
 
     def _next_step(self) -> Step:
@@ -240,10 +240,10 @@ def _one_by_one(parts: Parts) -> Iterator[Parts]:
         yield parts._replace(model=model, planner=planner)
 
 
-def _plain(place: Place) -> Place:
+def _plain(place: EpisodeState) -> EpisodeState:
     """The same with Python's own numbers: JSON knows no others."""
     s, steps, gained, largest, ends, lost = place
-    return Place(int(s), int(steps), float(gained), float(largest), bool(ends), bool(lost))
+    return EpisodeState(int(s), int(steps), float(gained), float(largest), bool(ends), bool(lost))
 
 
 def _copied(position: Position) -> Position:

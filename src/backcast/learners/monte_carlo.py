@@ -13,7 +13,7 @@ import numpy as np
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA, Step
-from backcast.models.past import Past, empty_past
+from backcast.models.trajectory import Trajectory, empty_trajectory
 from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED
 
@@ -30,7 +30,7 @@ class MonteCarlo(NamedTuple):
         step_size: of an update of a pair.
     """
 
-    past: Past
+    past: Trajectory
     step_size: Any = SCHEDULED
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
@@ -61,4 +61,4 @@ class MonteCarlo(NamedTuple):
 
 def monte_carlo(max_steps: int | None, step_size: Any) -> MonteCarlo:
     """With room for episodes of max_steps steps, but for no more than the 100,000 last ones."""
-    return MonteCarlo(empty_past(LONGEST if max_steps is None else min(max_steps, LONGEST)), step_size)
+    return MonteCarlo(empty_trajectory(LONGEST if max_steps is None else min(max_steps, LONGEST)), step_size)

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA_MODEL, Step
-from backcast.core.memory import prefetch
+from backcast.core.locality import prefetch
 from backcast.models.counts import CountRows, draw_restart
-from backcast.models.past import importance
 from backcast.models.readable import Known
 from backcast.models.rows import known_of
+from backcast.models.trajectory import importance
 from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED
 
@@ -60,9 +60,9 @@ class BackwardModel(NamedTuple):
             rate = self.step_size.of(step.s2, alpha, 1.0)
             self.state_reward[step.s2] += rate * (step.r - self.state_reward[step.s2])
 
-    def approach(self, s: int, here: int) -> None:
+    def prefetch_state(self, s: int, here: int) -> None:
         """Ask memory for what is known of s."""
-        self.rows.approach(s, here)
+        self.rows.prefetch_row(s, here)
         prefetch(self.state_reward, s)
 
     def describes(self, first: bool, back: int) -> bool:

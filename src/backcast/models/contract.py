@@ -29,8 +29,11 @@ class Model(Protocol):
     def restart(self, s: int, rates: Vector) -> None:
         """Learn that an episode begins in s."""
 
-    def approach(self, s: int, here: int) -> None:
+    def prefetch_state(self, s: int, here: int) -> None:
         """Ask memory for what is kept of s, where the agent, which is `here`, may be next; asked in large worlds."""
+
+    def prefetch_ahead(self, s: int) -> None:
+        """Ask memory for what looking ahead to s needs."""
 
     def predecessors(self, s: int) -> Known | None:
         """What is known to lead to s; None if it does not look back. In Python only."""
@@ -78,8 +81,11 @@ class OutcomeRows(Protocol):
     def with_room(self, states: Sequence[int], rows: Sequence[int]) -> Any:
         """The same with at least one free place in each of these rows (`grown_in`). In Python only."""
 
-    def miss(self, row: int, mass: float) -> None:
+    def observe_none(self, row: int, mass: float) -> None:
         """Learn that none of the outcomes was observed, `mass` times."""
+
+    def prefetch_row(self, row: int, here: int) -> None:
+        """Ask memory for a row, where the agent's present state has the row `here`; asked in large worlds."""
 
     def rate(self, place: int, alpha: float, mass: float) -> float:
         """The step size for what is kept beside an outcome; asked once after each observation of it."""
@@ -186,17 +192,22 @@ def _is_what_it_counts(self: Any, row: int) -> float:
     return self.factor(row)
 
 
-@optional("approach")
+@optional("prefetch_state")
 def _asks_for_nothing(self: Any, s: int, here: int) -> None:
     """What is not asked for before it is needed is waited for."""
 
 
-@optional("foresee")
-def _keeps_nothing_of_states(self: Any, s: int) -> None:
-    """Likewise, of what looking ahead to s needs."""
+@optional("prefetch_ahead")
+def _looks_ahead_to_nothing(self: Any, s: int) -> None:
+    """Likewise."""
 
 
-@optional("miss")
+@optional("prefetch_row")
+def _waits_for_the_row(self: Any, row: int, here: int) -> None:
+    """Likewise."""
+
+
+@optional("observe_none")
 def _has_no_place_for_it(self: Any, row: int, mass: float) -> None:
     """Rows over all possible outcomes have no place for "none of them"."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, kernel, part
-from backcast.core.memory import prefetch, side_by_side
+from backcast.core.locality import prefetch, side_by_side
 from backcast.models.rows import find, grown_in, heads, likely_place, places_for
 
 
@@ -50,10 +50,10 @@ class CountRows(NamedTuple):
             self.key[place], self.weight[place], self.reward[place], self.carried[place] = key, 0.0, 0.0, 0.0
             self.used[row] += 1
         self.weight[place] += mass
-        self.miss(row, mass)
+        self.observe_none(row, mass)
         return place
 
-    def miss(self, row: int, mass: float) -> None:
+    def observe_none(self, row: int, mass: float) -> None:
         """Count an observation of none of the outcomes."""
         self.total[row] += mass
         self.share[row] = 1.0 / self.total[row]
@@ -71,10 +71,10 @@ class CountRows(NamedTuple):
         """The step size with which what is kept beside an outcome becomes a mean."""
         return mass / self.weight[place]
 
-    def approach(self, s: int, here: int) -> None:
-        """Ask memory for the row s, where it is likely to be; `here` is one that is known."""
-        place = likely_place(self, s, here)
-        prefetch(self.used, s)
+    def prefetch_row(self, row: int, here: int) -> None:
+        """Ask memory for a row, where it is likely to be; `here` is one that is known."""
+        place = likely_place(self, row, here)
+        prefetch(self.used, row)
         prefetch(self.key, place)
         prefetch(self.key, place + 2)
 

@@ -14,9 +14,9 @@ from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.core.randomness import uniform
 from backcast.models.counts import CountRows, draw_restart
-from backcast.models.past import Past, Stop, importance, look_back
 from backcast.models.readable import Known
 from backcast.models.rows import connect, known_of, places_of
+from backcast.models.trajectory import Stop, Trajectory, importance, look_back
 from backcast.values.contract import Values
 
 _NEGLIGIBLE = 1e-12  # what so unlikely a way counts is lost in rounding, and its inverse is no number to plan with
@@ -50,7 +50,7 @@ class ExtendedModel(NamedTuple):
     led: Vector
     arrivals: Vector
     weight: Vector
-    past: Past
+    past: Trajectory
     stop: Stop
     usual_discount: float
     target_policy: Vector
@@ -180,7 +180,7 @@ def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
     elif starts:
         connect(model.rows, s, way.origin, way.reward, way.discount, alpha, way.ratio)
     elif not model.conditioned:
-        model.rows.miss(s, way.ratio)
+        model.rows.observe_none(s, way.ratio)
     if way.found == 1 and not starts:
         model.restarts.observe(s, -1 - way.origin, alpha, way.ratio)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from backcast.core.arrays import Mask, Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
-from backcast.core.memory import prefetch
+from backcast.core.locality import prefetch
 from backcast.models.readable import Known
 from backcast.models.rows import known_of
 from backcast.values.contract import Values
@@ -70,12 +70,12 @@ class ForwardModel(NamedTuple):
             # both logits of the two-way softmax move by the same amount, in opposite directions
             self.goes_on[s2] += 2.0 * alpha * ((0.0 if step.ends else 1.0) - going)
 
-    def approach(self, s: int, here: int) -> None:
+    def prefetch_state(self, s: int, here: int) -> None:
         """Ask memory for what is known of s."""
-        self.rows.approach(s * self.n_actions, here * self.n_actions)
-        self.foresee(s)
+        self.rows.prefetch_row(s * self.n_actions, here * self.n_actions)
+        self.prefetch_ahead(s)
 
-    def foresee(self, s: int) -> None:
+    def prefetch_ahead(self, s: int) -> None:
         """Ask memory for what `look_ahead` needs to know of s, beside its values."""
         prefetch(self.goes_on, s)
 

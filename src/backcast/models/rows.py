@@ -17,7 +17,7 @@ import numpy as np
 
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, kernel, optional, part
-from backcast.core.memory import prefetch, side_by_side, zeros
+from backcast.core.locality import prefetch, side_by_side, zeros
 from backcast.core.numerics import E, exp_of_fraction
 from backcast.core.randomness import Stream, uniform
 from backcast.models.readable import Known
@@ -82,7 +82,7 @@ class Rows(NamedTuple):
         self.share[row] = 1.0 / total
         return place
 
-    def miss(self, row: int, mass: float) -> None:
+    def observe_none(self, row: int, mass: float) -> None:
         """A softmax over the possible outcomes has no place for "none of them"."""
 
     def forget(self, row: int, rate: float) -> None:
@@ -98,10 +98,10 @@ class Rows(NamedTuple):
         """The step size for what is kept beside an outcome, such as its reward; asked once for each observation."""
         return min(1.0, self.step_size.of(place, alpha * mass, mass))
 
-    def approach(self, s: int, here: int) -> None:
-        """Ask memory for the row s, where it is likely to be; `here` is one that is known."""
-        place = likely_place(self, s, here)
-        prefetch(self.used, s)
+    def prefetch_row(self, row: int, here: int) -> None:
+        """Ask memory for a row, where it is likely to be; `here` is one that is known."""
+        place = likely_place(self, row, here)
+        prefetch(self.used, row)
         prefetch(self.key, place)
         prefetch(self.weight, place)
         prefetch(self.reward, place)

@@ -43,10 +43,10 @@ class TwoWayModel(NamedTuple):
         connect(self.rows, pair, step.s2, step.r, carried, 1.0, 1.0)
         connect(self.led_here, step.s2, pair, step.r, carried, 1.0, 1.0)
 
-    def approach(self, s: int, here: int) -> None:
+    def prefetch_state(self, s: int, here: int) -> None:
         """Ask memory for what is known of s."""
-        self.rows.approach(s * self.n_actions, here * self.n_actions)
-        self.led_here.approach(s, here)
+        self.rows.prefetch_row(s * self.n_actions, here * self.n_actions)
+        self.led_here.prefetch_row(s, here)
 
     @in_python
     def successors(self, s: int, a: int) -> Known:

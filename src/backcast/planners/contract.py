@@ -70,7 +70,7 @@ class StatePlanner(Planner, Protocol):
 @kernel
 def turns(planner: Any, model: Any, values: Values, step: Step, discount: float) -> tuple[Turn, Turn]:
     """The states of a step in the order in which a planner may plan from them; it is told of the step before."""
-    planner.attend(model, values, step, discount)
+    planner.note_step(model, values, step, discount)
     origins = planner.origins(model, step)
     return Turn(step.s, False, origins.previous), Turn(step.s2, step.ends, origins.current)
 
@@ -107,7 +107,7 @@ def _ends_without_planning(
     return 0
 
 
-@optional("attend")
+@optional("note_step")
 def _needs_not_be_told(self: Any, model: Any, values: Values, step: Step, discount: float) -> None:
     """Most planners need not be told what a step has changed before they plan."""
 

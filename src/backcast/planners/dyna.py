@@ -7,7 +7,7 @@ import numpy as np
 from backcast.core.arrays import Indices, Mask, Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
-from backcast.core.memory import prefetch
+from backcast.core.locality import prefetch
 from backcast.core.randomness import Stream, uniform
 from backcast.models.forward import ahead_of
 from backcast.models.rows import likely_place
@@ -102,8 +102,8 @@ class Dyna(NamedTuple):
             place = draw_place(rows, pair, numbers[2 * k + 1])
             draws.pairs[k], draws.places[k] = pair, place
             if large:
-                values.fetch(rows.key[place] * values.n_actions)
-                model.foresee(rows.key[place])
+                values.prefetch_pair(rows.key[place] * values.n_actions)
+                model.prefetch_ahead(rows.key[place])
         if large:
             prepare(self, model, values, step.s * values.n_actions + step.a)
         for k in range(self.samples):
@@ -146,7 +146,7 @@ def prepare(planner: Dyna, model: Any, values: Values, here: int) -> None:
         pair = pair_for(known, soon[k - (k & 1)], length + (k & 1))
         prefetch(model.rows.used, pair)
         prefetch(model.rows.key, likely_place(model.rows, pair, here))
-        values.fetch(pair)
+        values.prefetch_pair(pair)
 
 
 @part

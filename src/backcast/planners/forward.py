@@ -33,7 +33,7 @@ class ForwardPlanner(NamedTuple):
         """Plan from the reference state of a step; the number of value updates."""
         return plan_from_origins(self, model, values, step, discount, rates)
 
-    def attend(self, model: Any, values: Values, step: Step, discount: float) -> None:
+    def note_step(self, model: Any, values: Values, step: Step, discount: float) -> None:
         """Bring up to date what is kept of all states."""
         self.how.renew(model, values, step, discount)
 

@@ -41,7 +41,7 @@ class SampledPredecessors(NamedTuple):
         return updates
 
 
-class Drawn(NamedTuple):
+class DrawnUpdate(NamedTuple):
     """What was corrected: a pair, `UNSEEN` or `NOTHING`; and the state to plan on from, −1 if there is none."""
 
     corrected: int
@@ -51,7 +51,7 @@ class Drawn(NamedTuple):
 @kernel
 def correct_one(
     model: Any, values: Values, s: int, discount: float, alpha: float, step_size: Any, stream: Stream
-) -> Drawn:
+) -> DrawnUpdate:
     """Draw s̃, ã ~ P←(s) and update q(s̃, ã) with step size α.
 
     The row's probabilities may leave something over (a restart, the end of an option): then nothing is corrected. Of a
@@ -70,12 +70,12 @@ def correct_one(
             if left < 0.0:
                 pair = model.pair(row, rows.key[k])
                 values.move(pair, model.target(k, base, best), step_size.of(pair, alpha, 1.0))
-                return Drawn(pair, pair // values.n_actions)
+                return DrawnUpdate(pair, pair // values.n_actions)
         if rows.unobserved(row) > 0:
             pair = draw_unobserved(rows, first, last, stream)
             values.move(pair, base, step_size.of(pair, alpha, 1.0))
-            return Drawn(UNSEEN, -1)
-    return Drawn(NOTHING, model.ended_before(s, left))
+            return DrawnUpdate(UNSEEN, -1)
+    return DrawnUpdate(NOTHING, model.ended_before(s, left))
 
 
 @part

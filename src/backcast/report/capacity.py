@@ -10,11 +10,11 @@ from matplotlib.ticker import NullLocator
 
 from backcast.report import style
 from backcast.report.comparisons import MARKERS, draw_line
-from backcast.report.numbers import Results, judged_by, mean_score, own_names, with_divergences
+from backcast.report.scores import StudyResults, judged_by, mean_score, own_names, with_divergences
 from backcast.studies.statistics import Interval, paired_difference
 
 
-def error_by_capacity(results: Results) -> Figure:
+def error_by_capacity(results: StudyResults) -> Figure:
     """Mean error against the number at the end of agents' labels, that of a model's features.
 
     Agents that differ in it alone are a line. Errors are less those of the first agent without one, seed by seed:
@@ -40,7 +40,7 @@ def error_by_capacity(results: Results) -> Figure:
     return figure
 
 
-def _draw(results: Results, world: str, axes: Axes, pure: bool) -> str | None:
+def _draw(results: StudyResults, world: str, axes: Axes, pure: bool) -> str | None:
     """The lines of a world, of agents that plan alone or of the others; the agent that they are compared with."""
     families, levels = capacities(results.agents(world))
     families = {family: points for family, points in families.items() if style.is_pure(family) == pure}
@@ -61,7 +61,7 @@ def _draw(results: Results, world: str, axes: Axes, pure: bool) -> str | None:
     return reference
 
 
-def _compared(results: Results, world: str, agent: str, reference: str | None) -> Interval:
+def _compared(results: StudyResults, world: str, agent: str, reference: str | None) -> Interval:
     """The mean error, less that of the reference; infinite if the agent diverged."""
     if reference is None or results.diverged(world, agent).any():
         return mean_score(results, world, agent)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from backcast.core.arrays import Vector
 from backcast.report import drawing, style
-from backcast.report.numbers import Results, judged_by, mean_score, own_names, with_divergences
+from backcast.report.scores import StudyResults, judged_by, mean_score, own_names, with_divergences
 from backcast.studies.statistics import Interval
 
 ACROSS = 3  # worlds side by side
@@ -21,7 +21,7 @@ MARKERS = "osD^vP"
 NUMBER = re.compile(r"\d+(\.\d+)?(e-\d+)?")
 
 
-def error_by_agent(results: Results) -> Figure:
+def error_by_agent(results: StudyResults) -> Figure:
     """Mean score of each agent, a panel per world, with a line down from the first agent."""
     agents = _in_the_studys_order(results)
     names, places = own_names(results), _places(agents)
@@ -50,7 +50,7 @@ def error_by_agent(results: Results) -> Figure:
     return figure
 
 
-def _in_the_studys_order(results: Results) -> list[str]:
+def _in_the_studys_order(results: StudyResults) -> list[str]:
     """The agents of all worlds, those that live in some of them only among the others."""
     found = dict.fromkeys(agent for world in results.worlds for agent in results.agents(world))
     places = {cell.label: cell.place for cell in results.study.runs()}
@@ -101,7 +101,7 @@ def _dot(axes: Axes, found: Interval, place: float, kind: str) -> None:
     axes.plot(found.estimate, place, "o", color=shade, markersize=6.5, label=style.agent_label(kind, []))
 
 
-def error_by_horizon(results: Results) -> Figure:
+def error_by_horizon(results: StudyResults) -> Figure:
     """Mean score against how far a model looks, two panels per world: models over n steps and λ-models."""
     rows, columns = _shape(results)
     figure, panels = style.sheet(rows, 2 * columns, height=1.2 + 4.4 * rows)
@@ -118,7 +118,7 @@ def error_by_horizon(results: Results) -> Figure:
     return figure
 
 
-def _draw_pair(results: Results, world: str, left: Axes, right: Axes) -> None:
+def _draw_pair(results: StudyResults, world: str, left: Axes, right: Axes) -> None:
     """A world's mean scores by n at the left, and by λ at the right."""
     right.sharey(left)
     right.tick_params(labelleft=False)
@@ -179,14 +179,14 @@ def _level(axes: Axes, found: Interval, looks: dict[str, Any]) -> None:
         axes.axhspan(found.low, found.high, color=looks["color"], alpha=0.15, linewidth=0)
 
 
-def _over(results: Results) -> str:
+def _over(results: StudyResults) -> str:
     if results.seeds == 1:
         return "mean over episodes, one seed"
     means = f"mean over episodes and {results.seeds} seeds, 95 % bootstrap interval over seeds"
     return f"{means}; agents share seeds: differences are surer"
 
 
-def _shape(results: Results) -> tuple[int, int]:
+def _shape(results: StudyResults) -> tuple[int, int]:
     """Rows and columns of worlds."""
     columns = min(ACROSS, len(results.worlds))
     return math.ceil(len(results.worlds) / columns), columns

@@ -11,9 +11,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from backcast.core.arrays import Vector
 from backcast.report import drawing, style
-from backcast.report.numbers import (
+from backcast.report.scores import (
     RECENT,
-    Results,
+    StudyResults,
     budget,
     judged_by,
     over,
@@ -35,17 +35,17 @@ BEHIND: Looks = {"color": "#d0d7dd", "linewidth": 0.8, "zorder": 1}
 WORDS: Looks = {"fontsize": style.SMALL, "labelcolor": style.INK, "frameon": False}
 
 
-def error_against_updates(results: Results) -> Figure:
+def error_against_updates(results: StudyResults) -> Figure:
     """Score after so many value updates: a column per world, a row per family, the agents of other rows behind."""
     return _against(results, lambda world, agent: 1.0, "value updates")
 
 
-def error_against_seconds(results: Results) -> Figure:
+def error_against_seconds(results: StudyResults) -> Figure:
     """The same against processor time, of which every update of an agent takes an equal part."""
     return _against(results, lambda world, agent: 1e6 * seconds_per_update(results, world, agent), "processor time, µs")
 
 
-def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Figure:
+def _against(results: StudyResults, cost: Callable[[str, str], float], x: str) -> Figure:
     """Score against the number of updates times the cost of one."""
     families = _families(results)
     size = 3.8 + 1.9 * len(results.worlds), 1.7 + 1.16 * len(families)
@@ -64,7 +64,7 @@ def _against(results: Results, cost: Callable[[str, str], float], x: str) -> Fig
     return figure
 
 
-def _families(results: Results) -> dict[str, dict[str, Looks]]:
+def _families(results: StudyResults) -> dict[str, dict[str, Looks]]:
     """How the agents of each family are drawn; those that come first in a world are not in it but in every row.
 
     Unless there are no others.
@@ -93,7 +93,7 @@ def _looks(agent: str, name: str, members: list[str]) -> Looks:
     }
 
 
-def _grid(results: Results, world: str) -> Vector:
+def _grid(results: StudyResults, world: str) -> Vector:
     """Numbers of updates up to the budget or, if there is none, to the end of the longest run that did not diverge."""
     agents = results.agents(world)
     whole = [agent for agent in agents if not results.diverged(world, agent).any()] or agents
@@ -101,7 +101,7 @@ def _grid(results: Results, world: str) -> Vector:
     return np.geomspace(end / SPAN, end, POINTS)
 
 
-def _curve(results: Results, world: str, agent: str, grid: Vector, cost: float) -> Curve:
+def _curve(results: StudyResults, world: str, agent: str, grid: Vector, cost: float) -> Curve:
     """An agent's score where all its runs have finished an episode and none is over."""
     scores = score_at(results, world, agent, grid)
     known = np.isfinite(scores).all(axis=0)
@@ -149,7 +149,7 @@ def _name(axes: Axes, family: str, looks: dict[str, Looks]) -> None:
     legend.get_title().set(color=shade, fontsize=style.SMALL + 1, fontweight="bold")
 
 
-def _key(figure: Figure, results: Results) -> None:
+def _key(figure: Figure, results: StudyResults) -> None:
     """Name what is in every row, in the corner above the names of the families."""
     first = dict.fromkeys(style.agent_label(results.agents(world)[0], []) for world in results.worlds)
     lines = [
@@ -159,7 +159,7 @@ def _key(figure: Figure, results: Results) -> None:
     figure.legend(handles=lines, loc="upper right", **WORDS)
 
 
-def _note(results: Results) -> str:
+def _note(results: StudyResults) -> str:
     parts = [over(results), "a curve begins where every seed has finished an episode and ends where a run is over"]
     judges = [judged_by(results, world) for world in results.worlds]
     luck = dict.fromkeys(metric.name for metric in judges if metric.per_episode)

@@ -21,7 +21,7 @@ from backcast.report import drawing, style
 from backcast.report.capacity import error_by_capacity
 from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
-from backcast.report.numbers import Curves, Results, finite_part, over, with_divergences
+from backcast.report.scores import CurveResults, StudyResults, finite_part, over, with_divergences
 from backcast.report.sensitivity import searched_numbers, sensitivity
 from backcast.report.solving import updates_to_solve
 from backcast.studies.spec import Study
@@ -39,7 +39,7 @@ class Curve(NamedTuple):
     diverged: bool = False
 
 
-def error_curves(results: Results) -> Figure:
+def error_curves(results: StudyResults) -> Figure:
     """Error of the values over episodes, two panels per world: over all states above, over non-terminal ones below."""
     columns = min(ACROSS, len(results.worlds))
     blocks = math.ceil(len(results.worlds) / columns)
@@ -63,7 +63,7 @@ def error_curves(results: Results) -> Figure:
     return style.finish(figure, with_divergences(results, note))
 
 
-def error_by_ratio(results: Results) -> Figure:
+def error_by_ratio(results: StudyResults) -> Figure:
     """Mean error (AUC) against the ratio of two levels' sizes: normalised per ratio above, raw below."""
     modes = _modes(results.agents(results.worlds[0]))
     figure, panels = style.sheet(2, len(modes), sharex=True)
@@ -81,7 +81,7 @@ def error_by_ratio(results: Results) -> Figure:
     return style.finish(figure, with_divergences(results, f"{over(results)}; {note}"))
 
 
-def reward_over_steps(results: Results) -> Figure:
+def reward_over_steps(results: StudyResults) -> Figure:
     """Reward of the episodes finished so far against environment steps, up to the end of the shortest run."""
     figure, panes = _panes(results, "environment steps", "cumulative reward", alike=False)
     for axes, world, agents in panes:
@@ -93,7 +93,7 @@ def reward_over_steps(results: Results) -> Figure:
     return style.finish(figure, with_divergences(results, f"{over(results)}; cut at the shortest run"))
 
 
-def per_episode(metric: str, results: Results) -> Figure:
+def per_episode(metric: str, results: StudyResults) -> Figure:
     """A metric by episode, a panel per world that has it, and one more for agents that plan without learning."""
     figure, panes = _panes(results, "episode", METRICS[metric].label, alike=metric == "steps")
     for axes, world, agents in panes:
@@ -102,7 +102,7 @@ def per_episode(metric: str, results: Results) -> Figure:
     return style.finish(figure, with_divergences(results, over(results)))
 
 
-def as_judged(results: Curves, judged_by: Mapping[str, str]) -> Figure:
+def as_judged(results: CurveResults, judged_by: Mapping[str, str]) -> Figure:
     """Of each world, by episode, the metric by which agents are compared there, and which that is."""
     figure, panes = _panes(results, "episode", "", alike=False)
     for axes, world, agents in panes:
@@ -113,7 +113,7 @@ def as_judged(results: Curves, judged_by: Mapping[str, str]) -> Figure:
     return style.finish(figure, with_divergences(results, over(results)))
 
 
-PLOTS: dict[str, Callable[[Results], Figure]] = {
+PLOTS: dict[str, Callable[[StudyResults], Figure]] = {
     "error-curves": error_curves,
     "error-by-ratio": error_by_ratio,
     "reward-over-steps": reward_over_steps,
@@ -129,7 +129,7 @@ PLOTS: dict[str, Callable[[Results], Figure]] = {
 }
 
 
-def draw(plot: str, results: Results) -> Figure | None:
+def draw(plot: str, results: StudyResults) -> Figure | None:
     """The plot of this name: one of `PLOTS`, or that of a metric of a plugin; None if not all runs have that metric."""
     if plot in PLOTS:
         return PLOTS[plot](results)
@@ -170,7 +170,7 @@ def _modes(agents: Sequence[str]) -> dict[str, list[str]]:
     return ({"Learning and planning": learning} if learning else {}) | {"Pure planning": pure}
 
 
-def _panes(results: Curves, x: str, y: str, alike: bool) -> tuple[Figure, list[tuple[Axes, str, list[str]]]]:
+def _panes(results: CurveResults, x: str, y: str, alike: bool) -> tuple[Figure, list[tuple[Axes, str, list[str]]]]:
     """A figure with a panel for each world and mode, titled by what tells them apart: axes, world and agents.
 
     Panels share the y axis if there is one world, or if worlds are `alike` in what y measures.
@@ -188,7 +188,7 @@ def _panes(results: Curves, x: str, y: str, alike: bool) -> tuple[Figure, list[t
     return figure, [(axes, world, agents) for axes, (world, _, agents) in zip(panels.flat, panes, strict=False)]
 
 
-def _by_episode(results: Curves, world: str, agents: Iterable[str], metric: str) -> dict[str, Curve]:
+def _by_episode(results: CurveResults, world: str, agents: Iterable[str], metric: str) -> dict[str, Curve]:
     """The curves of agents against the number of the episode."""
     found = {}
     for agent in agents:
@@ -218,7 +218,7 @@ def _bands(axes: Axes, curves: dict[str, Curve]) -> None:
     axes.margins(x=0)
 
 
-def _earned(results: Results, world: str) -> dict[str, Curve]:
+def _earned(results: StudyResults, world: str) -> dict[str, Curve]:
     """What agents had earned after so many environment steps, up to the shortest run of all agents.
 
     An agent that diverged before is drawn as far as its own runs go, if they finish an episode.
@@ -232,7 +232,7 @@ def _earned(results: Results, world: str) -> dict[str, Curve]:
     return found
 
 
-def _on_one_grid(results: Results, world: str, agents: Sequence[str]) -> dict[str, Curve]:
+def _on_one_grid(results: StudyResults, world: str, agents: Sequence[str]) -> dict[str, Curve]:
     """What agents had earned after so many environment steps, up to the shortest of their runs."""
     steps, reward = ([results.curves(world, agent, metric) for agent in agents] for metric in ("steps", "reward"))
     lengths = finite_part(np.concatenate(steps)) if agents else np.empty((0, 0))
@@ -243,7 +243,7 @@ def _on_one_grid(results: Results, world: str, agents: Sequence[str]) -> dict[st
     return {agent: Curve(grid, values) for agent, values in zip(agents, rows, strict=True)}
 
 
-def _areas(results: Results, agent: str) -> tuple[Vector, Vector]:
+def _areas(results: StudyResults, agent: str) -> tuple[Vector, Vector]:
     """Mean and standard error of an agent's area under the curve (its mean over episodes) in each world."""
     areas = [results.curves(world, agent, "rmsve").mean(axis=1) for world in results.worlds]
     return mean_and_error(np.stack(areas, axis=1))

@@ -16,7 +16,7 @@ from backcast.core.errors import InputError
 from backcast.core.files import atomic_path, remove_remains
 from backcast.drivers.metrics import METRICS, Metric
 from backcast.report.figures import draw, plots_of, save
-from backcast.report.numbers import (
+from backcast.report.scores import (
     RECENT,
     budget,
     judged_by,
@@ -29,10 +29,10 @@ from backcast.studies import results as results_of
 from backcast.studies.best import best, explained
 from backcast.studies.claims import judge
 from backcast.studies.divergence import in_words
-from backcast.studies.metrics import in_units
 from backcast.studies.results import Results
 from backcast.studies.statistics import Interval, bootstrap, iqm, mean_and_error, probability_of_improvement
 from backcast.studies.store import machine
+from backcast.studies.study_metrics import in_units
 
 PARTS = (1 / 20, 1 / 4, 1)  # of a study's budget, after which agents are compared
 MOST_AGENTS = 100  # of a world that are listed and drawn one by one

@@ -13,12 +13,12 @@ from backcast.core.arrays import Indices, Vector
 from backcast.drivers.metrics import METRICS, Metric
 from backcast.report import drawing, style
 from backcast.report.comparisons import MARKERS, draw_line
-from backcast.report.numbers import Results, judged_by
+from backcast.report.scores import StudyResults, judged_by
 from backcast.studies.choice import winner
-from backcast.studies.metrics import in_units
 from backcast.studies.search import Range, is_number
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap
+from backcast.studies.study_metrics import in_units
 from backcast.studies.trials import Trial, tried
 
 ACROSS = 4  # worlds side by side
@@ -72,7 +72,7 @@ def searched_numbers(study: Study) -> list[str]:
     return list(found)
 
 
-def sensitivity(results: Results) -> Figure:
+def sensitivity(results: StudyResults) -> Figure:
     """Mean score against each number that was searched, a row for each setting and a column for each world.
 
     A point is the best over all other settings. Where those differ from value to value, as in a random search, settings
@@ -105,7 +105,7 @@ def sensitivity(results: Results) -> Figure:
     return figure
 
 
-def _note(results: Results, axes: Sequence[Axes]) -> str:
+def _note(results: StudyResults, axes: Sequence[Axes]) -> str:
     """What the figure shows, as far as it is there."""
     marks = {str(line.get_marker()) for each in axes for line in each.get_lines()}
     seeds = f"{results.seeds} seeds, 95 % bootstrap interval" if results.seeds > 1 else "one seed"

@@ -7,13 +7,13 @@ from backcast.core.arrays import Vector
 from backcast.core.errors import InputError
 from backcast.report import drawing, style
 from backcast.report.comparisons import MARKERS, draw_line
-from backcast.report.numbers import RECENT, Results, judged_by, recent_costs
+from backcast.report.scores import RECENT, StudyResults, judged_by, recent_costs
 from backcast.studies.statistics import bootstrap, iqm
 
 NEAR, LAST = 0.2, 0.1  # more than the best, and the share of episodes at the end over which that is a mean
 
 
-def updates_to_solve(results: Results) -> Figure:
+def updates_to_solve(results: StudyResults) -> Figure:
     """Value updates until an agent is nearly as good as the best of its world becomes, world by world.
 
     A point is the interquartile mean over seeds, so that up to a quarter of them may never come that far.
@@ -44,7 +44,7 @@ def updates_to_solve(results: Results) -> Figure:
     return figure
 
 
-def updates_until_solved(results: Results, world: str, agent: str) -> Vector:
+def updates_until_solved(results: StudyResults, world: str, agent: str) -> Vector:
     """Value updates made when a run was first as good as `solved` says, (seeds,); infinite if it never was."""
     good = recent_costs(results, world, agent) <= solved(results, world)
     first = good.argmax(axis=1)
@@ -52,7 +52,7 @@ def updates_until_solved(results: Results, world: str, agent: str) -> Vector:
     return np.where(good.any(axis=1), updates, np.inf)
 
 
-def solved(results: Results, world: str) -> float:
+def solved(results: StudyResults, world: str) -> float:
     """Steps or error at which a world is solved: within a fifth of what the best agent has at the end."""
     metric = judged_by(results, world).name
     curves = [results.curves(world, agent, metric) for agent in results.agents(world)]

@@ -12,7 +12,7 @@ from backcast.agents.agent import check_settings
 from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.errors import InputError
-from backcast.core.settings import Setting
+from backcast.core.setting_types import Setting
 from backcast.studies.search import Search
 from backcast.studies.worldspec import REGISTERED, Strict, one_of, optional_fields
 

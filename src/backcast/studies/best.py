@@ -17,10 +17,19 @@ from backcast.core.arrays import Mask, Vector
 from backcast.core.errors import InputError, nearest
 from backcast.drivers.metrics import METRICS
 from backcast.studies.choice import alike, on_fresh_seeds, over_worlds, winner
-from backcast.studies.metrics import checked_metric, in_units
 from backcast.studies.search import Point, edge, is_number
 from backcast.studies.statistics import Interval, bootstrap
-from backcast.studies.trials import Candidate, Progress, Results, Trial, group_of, names_of_worlds, not_done, tried
+from backcast.studies.study_metrics import checked_metric, in_units
+from backcast.studies.trials import (
+    Candidate,
+    Trial,
+    TrialResults,
+    Unfinished,
+    group_of,
+    names_of_worlds,
+    not_done,
+    tried,
+)
 
 KEYS = ("study", "world", "agent")
 NAMED = 5  # worlds in a warning
@@ -104,11 +113,11 @@ class Best:
         return f"{mean} {f'{used} of {total}' if self.left_out else total} worlds"
 
 
-R = TypeVar("R", bound=Results)
+R = TypeVar("R", bound=TrialResults)
 
 
 def best(
-    results: Results | Sequence[Results],
+    results: TrialResults | Sequence[TrialResults],
     by: Sequence[str] = KEYS,
     metric: str | None = None,
     last: int | None = None,
@@ -150,12 +159,12 @@ def best(
     unfinished = {result.study.name for result in found if not result.complete}
     lives = {(study, name) for (study, _), name in names.items()}
     return [
-        _best(group, list(candidates.values()), by, lives, Progress(unfinished, undone.get(group, {})))
+        _best(group, list(candidates.values()), by, lives, Unfinished(unfinished, undone.get(group, {})))
         for group, candidates in groups.items()
     ]
 
 
-def _check_keys(by: Sequence[str], found: Sequence[Results]) -> None:
+def _check_keys(by: Sequence[str], found: Sequence[TrialResults]) -> None:
     searched = dict.fromkeys(name for result in found for space in result.study.spaces for name in space.sources)
     known = [*KEYS, *searched]
     for key in by:
@@ -170,7 +179,7 @@ def _best(
     everything: list[dict[str, Trial]],
     by: Sequence[str],
     lives: set[tuple[str, str]],
-    progress: Progress,
+    progress: Unfinished,
 ) -> Best:
     """The best of a group's candidates, each of them with its trial in every world."""
     worlds, foreign = _shared_worlds(everything, lives)

@@ -36,7 +36,7 @@ STATES = (("rmsve", "all states"), ("rmsve_inner", "non-terminal states"))
 Term = tuple[float, str, str]  # a factor, a world and an agent, whose mean it multiplies
 
 
-class Comparison(NamedTuple):
+class Contrast(NamedTuple):
     """A sum of means, seed by seed, that a claim says is positive.
 
     Attributes:
@@ -49,7 +49,7 @@ class Comparison(NamedTuple):
     name: str
     metric: str
     terms: tuple[Term, ...]
-    otherwise: "Comparison | None" = None
+    otherwise: "Contrast | None" = None
 
     @property
     def unit(self) -> str:
@@ -176,7 +176,7 @@ class Claim:
     number: int
     study: str
     sentence: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Contrast, ...]
 
     def judge(self, results: Results, resamples: int | None = None) -> Verdict:
         """The verdict; intervals are the same every time."""
@@ -186,7 +186,7 @@ class Claim:
         differences = np.array([_differences(results, each) for each in healthy]).reshape(len(healthy), results.seeds)
         found = dict(zip(healthy, _found(differences, resamples), strict=True))
 
-        def part(comparison: Comparison) -> Part:
+        def part(comparison: Contrast) -> Part:
             effect, together, needed = found.get(comparison, (None, None, None))
             other = comparison.otherwise
             return Part(
@@ -210,20 +210,20 @@ def judge(results: Results) -> tuple[Verdict, ...]:
     return tuple(claim.judge(results) for claim in CLAIMS if claim.study == results.name)
 
 
-def _with_alternatives(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
+def _with_alternatives(comparisons: Sequence[Contrast]) -> Iterator[Contrast]:
     for comparison in comparisons:
         yield comparison
         if comparison.otherwise is not None:
             yield from _with_alternatives((comparison.otherwise,))
 
 
-def _divergences(results: Results, comparison: Comparison) -> str:
+def _divergences(results: Results, comparison: Contrast) -> str:
     """Which agents diverged, in words; empty if none did."""
     found = {f"{agent} in {world}": in_words(results.diverged(world, agent)) for _, world, agent in comparison.terms}
     return "; ".join(f"{who} {words}" for who, words in found.items() if words)
 
 
-def _differences(results: Results, comparison: Comparison) -> Vector:
+def _differences(results: Results, comparison: Contrast) -> Vector:
     """What each seed says, (seeds,)."""
     terms = [factor * results.means(world, agent, comparison.metric) for factor, world, agent in comparison.terms]
     return np.asarray(np.sum(terms, axis=0))
@@ -244,9 +244,9 @@ def _found(differences: Vector, resamples: int | None) -> list[tuple[Interval, I
     return list(zip(alone, together, needed, strict=True))
 
 
-def _lower(name: str, metric: str, world: str, better: str, worse: str) -> Comparison:
+def _lower(name: str, metric: str, world: str, better: str, worse: str) -> Contrast:
     """One agent's mean has to be lower than another's."""
-    return Comparison(name, metric, ((1, world, worse), (-1, world, better)))
+    return Contrast(name, metric, ((1, world, worse), (-1, world, better)))
 
 
 def _planner(direction: str, model: str) -> str:
@@ -259,7 +259,7 @@ def _ratio(world: str) -> str:
     return world.removeprefix("chain-")
 
 
-def _levels(world: str, worse: str, better: str) -> Iterator[Comparison]:
+def _levels(world: str, worse: str, better: str) -> Iterator[Contrast]:
     """One direction has lower error than the other: learned and true models, both measures."""
     for model in ("learned model", "true model"):
         for metric, states in STATES:
@@ -267,7 +267,7 @@ def _levels(world: str, worse: str, better: str) -> Iterator[Comparison]:
             yield _lower(name, metric, world, _planner(better, model), _planner(worse, model))
 
 
-def _switches_once() -> Iterator[Comparison]:
+def _switches_once() -> Iterator[Contrast]:
     """Backward planning is ahead at one end, forward planning at the other, and nowhere does the lead go back.
 
     Of two ratios between the ends, backward is ahead at the earlier or forward at the later one. A ratio at which
@@ -285,30 +285,30 @@ def _switches_once() -> Iterator[Comparison]:
                 yield first._replace(otherwise=instead)
 
 
-def _frame(agent: str, better: str, worse: str) -> Comparison:
+def _frame(agent: str, better: str, worse: str) -> Contrast:
     return _lower(f"{agent}: from {worse} − from {better}", "steps", "maze", f"{agent}@{better}", f"{agent}@{worse}")
 
 
-def _hurt_less() -> Iterator[Comparison]:
+def _hurt_less() -> Iterator[Contrast]:
     slippery, forward, backward = "maze-slip-0.5", "forward@current", "backward@previous"
     added: tuple[Term, ...] = (1, slippery, forward), (-1, "maze", forward)
     added_to_backward: tuple[Term, ...] = (-1, slippery, backward), (1, "maze", backward)
-    yield Comparison("added by slipping: forward − backward", "steps", added + added_to_backward)
+    yield Contrast("added by slipping: forward − backward", "steps", added + added_to_backward)
     yield _lower("in the slippery maze: forward − backward", "steps", slippery, backward, forward)
 
 
-def _faster_with_random_rewards() -> Iterator[Comparison]:
+def _faster_with_random_rewards() -> Iterator[Contrast]:
     for other in ("q", "forward@current"):
         yield _lower(f"{other} − backward", "steps", "maze-reward-0.5", "backward@previous", other)
 
 
-def _no_help() -> Iterator[Comparison]:
+def _no_help() -> Iterator[Contrast]:
     """To fail to help is judged with a margin: it saves less than a tenth of Q-learning's steps."""
     world, name = "maze-reward-0.1", "a tenth of q's steps − what backward saves"
-    yield Comparison(name, "steps", ((0.1, world, "q"), (-1, world, "q"), (1, world, "backward@previous")))
+    yield Contrast(name, "steps", ((0.1, world, "q"), (-1, world, "q"), (1, world, "backward@previous")))
 
 
-def _misspecification() -> Iterator[Comparison]:
+def _misspecification() -> Iterator[Contrast]:
     """What forward planning loses by learning its model, less what backward planning does: both plan alone.
 
     In the maze there is no true backward model, as it would be tied to a policy that changes all the time.
@@ -318,7 +318,7 @@ def _misspecification() -> Iterator[Comparison]:
             forward = (1.0, world, "pure:forward"), (-1.0, world, "pure:true-forward")
             backward = (-1.0, world, "pure:backward"), (1.0, world, "pure:true-backward")
             name = f"{_ratio(world)}, {states}: lost by forward − lost by backward"
-            yield Comparison(name, metric, (*forward, *backward))
+            yield Contrast(name, metric, (*forward, *backward))
 
 
 CLAIMS = (

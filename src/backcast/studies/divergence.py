@@ -6,7 +6,7 @@ from typing import Protocol
 from backcast.core.arrays import Indices
 
 
-class Results(Protocol):
+class DivergenceResults(Protocol):
     """What has to be known of a study."""
 
     @property
@@ -20,7 +20,7 @@ class Results(Protocol):
         """The step at which each seed's values exploded, (seeds,), or 0."""
 
 
-def divergences(results: Results) -> Iterator[tuple[str, str, str]]:
+def divergences(results: DivergenceResults) -> Iterator[tuple[str, str, str]]:
     """Each world and agent of which runs diverged, and what is to be said of it."""
     for world in results.worlds:
         for agent in results.agents(world):

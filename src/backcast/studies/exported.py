@@ -13,7 +13,7 @@ from backcast.agents import Agent
 from backcast.agents.settings import COMMON, describe
 from backcast.core.errors import InputError
 from backcast.core.files import atomic_path, remove_remains
-from backcast.core.settings import Setting
+from backcast.core.setting_types import Setting
 from backcast.studies.search import searchable
 
 COLUMNS = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError, in_a_line
-from backcast.studies.tables import Expected
+from backcast.studies.unit_tables import Expected
 
 GROUP, SEED, FILE, ROW, LEARNING, PLANNING, DIVERGED = range(7)  # rows of what is known of runs
 

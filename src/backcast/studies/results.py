@@ -17,7 +17,7 @@ from backcast.studies.exported import Varied
 from backcast.studies.index import Index
 from backcast.studies.spec import Study
 from backcast.studies.store import Store
-from backcast.studies.tables import column, columns
+from backcast.studies.unit_tables import column, columns
 from backcast.worlds.kinds import Picture
 
 CACHE = 256 * 2**20  # bytes of columns that are kept

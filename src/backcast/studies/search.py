@@ -37,7 +37,7 @@ from pydantic import (
 from backcast.agents.kinds import KINDS
 from backcast.agents.settings import COMMON
 from backcast.core.errors import InputError
-from backcast.core.settings import Setting
+from backcast.core.setting_types import Setting
 
 Point = tuple[tuple[str, Any], ...]
 

@@ -31,7 +31,7 @@ from backcast.agents import Agent
 from backcast.agents.kinds import KINDS
 from backcast.agents.settings import describe
 from backcast.core.errors import InputError, nearest
-from backcast.core.settings import Setting
+from backcast.core.setting_types import Setting
 from backcast.drivers.metrics import METRICS
 from backcast.studies.agentspec import AgentSpec, Searched
 from backcast.studies.cells import Cell

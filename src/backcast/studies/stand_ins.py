@@ -17,9 +17,9 @@ from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.errors import InputError
 from backcast.core.freezing import FrozenDict, freeze, frozen_value, is_plain
 from backcast.core.registry import Absent, Registered
-from backcast.core.settings import Setting, free
+from backcast.core.setting_types import Setting, free
 from backcast.drivers.metrics import METRICS, Metric, refuse_bad_name
-from backcast.studies.metrics import metrics_of
+from backcast.studies.study_metrics import metrics_of
 from backcast.worlds.kinds import WORLDS, Given, Sketch, WorldKind
 from backcast.worlds.world import Purpose
 

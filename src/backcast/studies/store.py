@@ -36,7 +36,7 @@ from backcast.studies.reading import stored_study
 from backcast.studies.sealing import is_sealed, seal
 from backcast.studies.spec import Study
 from backcast.studies.stand_ins import remembered
-from backcast.studies.tables import write_table
+from backcast.studies.unit_tables import write_table
 from backcast.studies.units import Failed, Finished, Unit
 from backcast.worlds.kinds import WORLDS
 

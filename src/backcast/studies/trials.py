@@ -36,7 +36,7 @@ class Scores(Protocol):
         """Value updates made up to the end of each episode, (seeds, episodes)."""
 
 
-class Results(Scores, Protocol):
+class TrialResults(Scores, Protocol):
     """What has to be known of a study."""
 
     @property
@@ -108,7 +108,7 @@ def episodes_run(updates: Vector) -> Indices:
     return found
 
 
-def names_of_worlds(found: Sequence[Results], together: bool) -> dict[tuple[str, str], str]:
+def names_of_worlds(found: Sequence[TrialResults], together: bool) -> dict[tuple[str, str], str]:
     """What the worlds of each study are called; if studies come together, never several worlds the same.
 
     Worlds are the same if they are made alike and lived in for as long.
@@ -134,7 +134,7 @@ def group_of(study: Study, world: str, cell: Cell, by: Sequence[str]) -> Point:
 
 
 def not_done(
-    found: Sequence[Results], names: dict[tuple[str, str], str], by: Sequence[str], metric: str | None
+    found: Sequence[TrialResults], names: dict[tuple[str, str], str], by: Sequence[str], metric: str | None
 ) -> dict[Point, dict[Candidate, list[str]]]:
     """Of each group, what is not done, and in which worlds."""
     undone: dict[Point, dict[Candidate, list[str]]] = {}
@@ -150,7 +150,7 @@ def not_done(
     return undone
 
 
-class Progress(NamedTuple):
+class Unfinished(NamedTuple):
     """Studies that are not complete, and what is not done of a group, with the worlds in which it is not."""
 
     unfinished: set[str]

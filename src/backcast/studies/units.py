@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.kinds import KINDS
-from backcast.drivers.results import Runs
 from backcast.drivers.run import prepare, run_in_threads
+from backcast.drivers.runs import Runs
 from backcast.studies.cells import Cell, digest
-from backcast.studies.metrics import metrics_of
 from backcast.studies.plugins import import_plugins, refuse_unknown
 from backcast.studies.spec import Study
+from backcast.studies.study_metrics import metrics_of
 from backcast.studies.worldspec import WorldSpec
 from backcast.worlds import World
 from backcast.worlds.kinds import WORLDS

@@ -11,7 +11,7 @@ from backcast.core.errors import InputError
 from backcast.studies.index import Index
 from backcast.studies.results import Results
 from backcast.studies.store import Store, visible
-from backcast.studies.tables import Expected, column, columns
+from backcast.studies.unit_tables import Expected, column, columns
 
 
 class Damage(NamedTuple):

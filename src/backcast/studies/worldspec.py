@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.errors import InputError, nearest
 from backcast.core.files import checksum
-from backcast.core.settings import Setting
+from backcast.core.setting_types import Setting
 from backcast.worlds import World
 from backcast.worlds.kinds import WORLDS, Picture, WorldKind
 from backcast.worlds.world import Judge, Purpose

@@ -42,7 +42,7 @@ class Values(Protocol):
     def nudge(self, pair: int, amount: float) -> None:
         """Add an amount: to q(s, a) in a table; times φ(s, a) to the weights if values are linear."""
 
-    def fetch(self, pair: int) -> None:
+    def prefetch_pair(self, pair: int) -> None:
         """Ask memory for q(s, a) of a pair, which will be needed soon."""
 
     def as_array(self) -> Vector:
@@ -52,6 +52,6 @@ class Values(Protocol):
         """The weights of the features that were given, (A, d); None of a table. Likewise."""
 
 
-@optional("fetch")
+@optional("prefetch_pair")
 def _is_near(self: Any, pair: int) -> None:
     """Weights are few, and never far away."""

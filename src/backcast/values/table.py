@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backcast.core import memory
+from backcast.core import locality
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, kernel, part
 
@@ -96,9 +96,9 @@ class TableValues(NamedTuple):
             most = max(most, self.u[k])
         return self.affine[0] * most + self.affine[1]
 
-    def fetch(self, pair: int) -> None:
+    def prefetch_pair(self, pair: int) -> None:
         """Ask memory for q(s, a) of a pair s·A + a, which will be needed soon."""
-        memory.prefetch(self.u, pair)
+        locality.prefetch(self.u, pair)
 
     @in_python
     def as_array(self) -> Vector:
@@ -127,4 +127,4 @@ def _fold(values: TableValues) -> None:
 
 def zeros(n_states: int, n_actions: int) -> TableValues:
     """A table of zeros."""
-    return TableValues(memory.zeros(n_states * n_actions), np.array([1.0, 0.0, 1.0]), n_actions)
+    return TableValues(locality.zeros(n_states * n_actions), np.array([1.0, 0.0, 1.0]), n_actions)

@@ -1,10 +1,10 @@
 """Worlds to learn in: random chains, walks, garnets, a noisy TV, mazes, Gymnasium tables, any finite MDP."""
 
 from backcast.worlds.chain import chain
+from backcast.worlds.from_tables import from_file, from_gymnasium, from_mdp
 from backcast.worlds.garnet import garnet
 from backcast.worlds.maze import BLOCKING_MAZE, PAPER_MAZE, SHORTCUT_MAZE, blocking_maze, maze, shortcut_maze
 from backcast.worlds.random_maze import random_maze
-from backcast.worlds.tables import from_file, from_gymnasium, from_mdp
 from backcast.worlds.television import noisy_tv, signal_groups
 from backcast.worlds.walks import boyan, random_walk
 from backcast.worlds.world import Outcomes, World

@@ -11,7 +11,7 @@ from scipy import sparse
 from backcast.core.arrays import Indices, Mask, Matrix, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import layout_generator
-from backcast.core.settings import Bounds, Label
+from backcast.core.setting_types import Bounds, Label
 from backcast.mdp import FiniteMDP, from_rows
 from backcast.worlds.kinds import Discount, Given, Picture, Seed, Sketch, register_world
 from backcast.worlds.world import World, refuse_large

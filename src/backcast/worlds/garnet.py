@@ -10,7 +10,7 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.core.graph import reachable
 from backcast.core.randomness import layout_generator
-from backcast.core.settings import Bounds, Label
+from backcast.core.setting_types import Bounds, Label
 from backcast.mdp import FiniteMDP, from_rows
 from backcast.worlds.chain import PerSeed
 from backcast.worlds.kinds import Discount, Given, Probability, Seed, Sketch, Steps, register_world

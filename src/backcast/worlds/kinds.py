@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, ParamSpec, Protocol, get_type_hin
 
 from backcast.core.errors import InputError
 from backcast.core.registry import Registered, first_line, refuse_taken
-from backcast.core.settings import Bounds, Label, Setting, is_path, read_annotation, setting_of
+from backcast.core.setting_types import Bounds, Label, Setting, is_path, read_annotation, setting_of
 from backcast.worlds.world import Purpose, World
 
 P = ParamSpec("P")

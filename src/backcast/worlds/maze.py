@@ -11,7 +11,7 @@ from scipy import sparse
 from backcast.core.arrays import Indices, Mask, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import breadth_first
-from backcast.core.settings import Bounds, Label
+from backcast.core.setting_types import Bounds, Label
 from backcast.worlds.kinds import Discount, Given, Picture, Probability, Sketch, Steps, register_world
 from backcast.worlds.world import Change, Outcomes, World, refuse_large
 

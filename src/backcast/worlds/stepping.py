@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from backcast.core.arrays import Indices, Mask, Vector
 from backcast.core.compiling import part
-from backcast.core.memory import prefetch
+from backcast.core.locality import prefetch
 from backcast.core.randomness import pick
 
 States = NDArray[np.int32] | Indices
@@ -52,7 +52,7 @@ class Table(NamedTuple):
             return pick(self.cumulative, row * self.even, (row + 1) * self.even, u)
         return pick(self.cumulative, self.offset[row], self.offset[row + 1], u)
 
-    def lead(self, outcome: int) -> int:
+    def next_of(self, outcome: int) -> int:
         """The state s' of an outcome."""
         return np.int64(self.next_state[outcome])  # type: ignore[return-value]
 
@@ -60,12 +60,12 @@ class Table(NamedTuple):
         """Whether it is worth while to ask memory for what the next step may need."""
         return self.next_state.size > LARGE
 
-    def near(self, s: int, a: int) -> int:
+    def likely_next(self, s: int, a: int) -> int:
         """A state that may follow (s, a)."""
         row = s * self.n_actions + a
-        return self.lead(row * self.even if self.even > 0 else self.offset[row])
+        return self.next_of(row * self.even if self.even > 0 else self.offset[row])
 
-    def approach(self, s: int, here: int) -> None:
+    def prefetch_state(self, s: int, here: int) -> None:
         """Ask memory for the outcomes of s."""
         row = s * self.n_actions
         if self.even > 0:

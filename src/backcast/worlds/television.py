@@ -9,7 +9,7 @@ from scipy import sparse
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import layout_generator
-from backcast.core.settings import Bounds
+from backcast.core.setting_types import Bounds
 from backcast.mdp import FiniteMDP
 from backcast.worlds.chain import PerSeed, reward_process
 from backcast.worlds.kinds import Discount, Seed, register_world

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from backcast.core.errors import InputError
-from backcast.core.settings import Bounds, Label
+from backcast.core.setting_types import Bounds, Label
 from backcast.mdp import FiniteMDP
 from backcast.worlds.chain import reward_process
 from backcast.worlds.kinds import Discount, register_world

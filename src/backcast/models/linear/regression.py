@@ -7,8 +7,8 @@ import numpy as np
 
 from backcast.core.arrays import Indices, Mask, Vector
 from backcast.core.compiling import in_python, kernel, part
-from backcast.models.linear.blocks import BLOCK, Blocks, empty_blocks, with_blocks
 from backcast.models.linear.root import Root, empty_root, find_gain, rotate
+from backcast.models.linear.sparse_rows import BLOCK, SparseRows, empty_blocks, with_blocks
 from backcast.values.linear import Features
 
 
@@ -43,7 +43,7 @@ class Regression(NamedTuple):
     """
 
     inputs: Features
-    rows: Blocks
+    rows: SparseRows
     y: Vector
     touched: Indices
     listed: Mask

@@ -30,8 +30,8 @@ from backcast.studies.engines.queues import (
     PROCESSES,
     SLURM,
     JobDied,
+    JobQueue,
     ProcessQueue,
-    Queue,
     SlurmQueue,
     checked_options,
     refuse_jobs_at_work,
@@ -79,7 +79,7 @@ class SlurmEngine:
         folder, more = self._directory / FOLDER, options or {}
         checked_options(more)
         self._others = SLURM if local else PROCESSES
-        self._queue: Queue = (
+        self._queue: JobQueue = (
             ProcessQueue(folder / PROCESSES, wall_time)
             if local
             else SlurmQueue(folder / SLURM, wall_time, self._jobs, self._workers, partition, more)
@@ -126,7 +126,7 @@ class SlurmEngine:
         shares = [sorted(order[job :: self._jobs]) for job in range(min(self._jobs, len(units)))]
         return self._queue.submit(
             [
-                Job(self._directory, [units[place] for place in share], self._workers, self._time_limit, here)
+                SlurmJob(self._directory, [units[place] for place in share], self._workers, self._time_limit, here)
                 for share in shares
             ]
         )
@@ -175,7 +175,7 @@ class SlurmEngine:
 
 
 @dataclass
-class Job:
+class SlurmJob:
     """What a job does. It goes there and back as a pickle, also when its time is up and it is queued again."""
 
     directory: Path

@@ -31,7 +31,7 @@ class JobDied(RuntimeError):  # noqa: N818 — it tells what happened
     """A job that ended without a result; the end of its log."""
 
 
-class Queue(ABC):
+class JobQueue(ABC):
     """Jobs, by their ids.
 
     Args:
@@ -109,7 +109,7 @@ class Queue(ABC):
         return JobPaths(self._folder, job)
 
 
-class SlurmQueue(Queue):
+class SlurmQueue(JobQueue):
     """Jobs of SLURM, which go on when nobody watches; it counts time in whole minutes."""
 
     def __init__(
@@ -158,7 +158,7 @@ class SlurmQueue(Queue):
         return jobs
 
 
-class ProcessQueue(Queue):
+class ProcessQueue(JobQueue):
     """Processes of this machine; the id of a job is the number of its process, which looks after another one.
 
     They never see Ctrl-C and are ended by who watches them, when that one is interrupted or told to end. If it is

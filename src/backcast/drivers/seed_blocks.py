@@ -21,7 +21,7 @@ from backcast.core.copies import Copies, Layout, arrays_of
 from backcast.core.randomness import PURPOSES, imagination, many_imaginations, many_streams, streams
 from backcast.core.waiting import compiling_for
 from backcast.drivers.loop import Record, Run, run_seeds
-from backcast.drivers.results import Rows, rows_of
+from backcast.drivers.runs import RunRows, rows_of
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
 
@@ -94,7 +94,7 @@ class Job:
         run = self.begin(drawn, seed)
         return run, self._call(drawn, Copies(run, 1, 0), 0, 1)
 
-    def perform(self, seeds: Sequence[Any]) -> Rows:
+    def perform(self, seeds: Sequence[Any]) -> RunRows:
         """The runs of a block."""
         seconds = np.zeros(len(seeds))
         if self._layout is None:
@@ -140,7 +140,7 @@ class Job:
         return time.thread_time() - started
 
 
-class Blocks(Iterator[tuple[int, Sequence[Any]]]):
+class SeedBlocks(Iterator[tuple[int, Sequence[Any]]]):
     """Seeds in blocks, and the place of the first of each: as many as take a while, fewer towards the end.
 
     The first blocks are single seeds: what a run takes is not known before.

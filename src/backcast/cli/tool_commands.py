@@ -11,10 +11,10 @@ import typer
 
 from backcast import __version__
 from backcast.cli.common import AsJson, Terminated
-from backcast.cli.running import tell_installed
+from backcast.cli.run_studies import tell_installed
 
 if TYPE_CHECKING:
-    from backcast.core.settings import Setting
+    from backcast.core.setting_types import Setting
 
 
 def list_(

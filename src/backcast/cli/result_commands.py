@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backcast.cli.common import AsJson, Directory, a_path, tell
-from backcast.cli.running import tell_gaps
+from backcast.cli.run_studies import tell_gaps
 
 if TYPE_CHECKING:
     from backcast.studies import Results

@@ -93,7 +93,7 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def run_studies(asked: Sequence["Asked"], options: RunOptions) -> list["Failed"]:
     """Run what is missing of some studies; the units that could not be performed."""
-    from backcast.cli.progress import watching
+    from backcast.cli.study_progress import watching
     from backcast.studies.engines.queues import refuse_jobs_at_work
     from backcast.studies.runner import run_study
     from backcast.studies.store import Store

@@ -241,11 +241,11 @@ class Runs:
         return cls(**text, **arrays, updates=updates, models=NoModels(_NOT_SAVED))
 
 
-PER_EPISODE = ("steps", "made", "reward", "rmsve", "rmsve_inner")  # of `Rows`
+PER_EPISODE = ("steps", "made", "reward", "rmsve", "rmsve_inner")  # of `RunRows`
 _ARRAYS = ("steps", "reward", "rmsve", "rmsve_inner", "values", "weights", "seconds", "diverged")
 
 
-class Rows(NamedTuple):
+class RunRows(NamedTuple):
     """What the runs of some seeds left behind, a row for each; as in `Runs`.
 
     Attributes:
@@ -266,12 +266,12 @@ class Rows(NamedTuple):
     seconds: Vector
     runs: Copies | None
 
-    def with_episodes(self, number: int) -> "Rows":
+    def with_episodes(self, number: int) -> "RunRows":
         """The same without what follows so many episodes."""
         return self._replace(**{name: getattr(self, name)[:, :number] for name in PER_EPISODE})
 
 
-def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = True) -> Rows:
+def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = True) -> RunRows:
     """What runs left behind.
 
     Args:
@@ -283,7 +283,7 @@ def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = T
     agent, record = runs.first.agent, runs.first.record
     values = runs.stacked(agent.values)
     weights = values.as_weights()
-    return Rows(
+    return RunRows(
         steps=np.array(runs.stacked(record.steps)),
         made=np.array(runs.stacked(record.made)),
         reward=np.array(runs.stacked(record.reward)),
@@ -298,10 +298,10 @@ def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = T
     )
 
 
-def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[Rows]) -> Runs:
+def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[RunRows]) -> Runs:
     """Put together what the runs of all seeds left behind, in their order."""
     *columns, runs = zip(*_equally_wide(rows), strict=True)
-    whole = Rows._make([*(None if column[0] is None else np.concatenate(column) for column in columns), None])
+    whole = RunRows._make([*(None if column[0] is None else np.concatenate(column) for column in columns), None])
     predicts = whole.rmsve.size > 0
     return Runs(
         world,
@@ -320,7 +320,7 @@ def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[Rows]
     )
 
 
-def _equally_wide(rows: Sequence[Rows]) -> list[Rows]:
+def _equally_wide(rows: Sequence[RunRows]) -> list[RunRows]:
     """The same rows, with as many episodes as the longest run: NaN where a run has fewer, −1 in whole numbers."""
     most = max(each.steps.shape[1] for each in rows)
 

@@ -11,9 +11,9 @@ from backcast.drivers.metrics import METRICS, Metric
 from backcast.report import style
 from backcast.studies.cells import Cell
 from backcast.studies.divergence import divergences
-from backcast.studies.metrics import in_units
 from backcast.studies.spec import Study
 from backcast.studies.statistics import Interval, bootstrap, on_update_grid
+from backcast.studies.study_metrics import in_units
 from backcast.studies.trials import episodes_run
 from backcast.studies.worldspec import WorldSpec
 from backcast.worlds.kinds import Picture
@@ -22,7 +22,7 @@ RECENT = 5  # episodes: the steps and the reward of a single one are mostly luck
 MOST_LINES = 6  # about agents that diverged, below a figure
 
 
-class Curves(Protocol):
+class CurveResults(Protocol):
     """What figures of curves need to know of a number of runs."""
 
     @property
@@ -46,7 +46,7 @@ class Curves(Protocol):
         """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
 
 
-class Results(Curves, Protocol):
+class StudyResults(CurveResults, Protocol):
     """What figures and tables need to know of a study."""
 
     @property
@@ -69,12 +69,12 @@ class Results(Curves, Protocol):
         """Mean processor seconds of a run."""
 
 
-def over(results: Curves) -> str:
+def over(results: CurveResults) -> str:
     """What the curves of a figure show."""
     return f"mean ± standard error over {results.seeds} seeds" if results.seeds > 1 else "one seed"
 
 
-def with_divergences(results: Curves, note: str) -> str:
+def with_divergences(results: CurveResults, note: str) -> str:
     """A note below a figure and, if runs of its agents diverged, a line about each agent and world."""
     lines = []
     for world, agent, words in divergences(results):
@@ -90,34 +90,34 @@ def finite_part(curves: Vector) -> Vector:
     return curves[:, np.logical_and.accumulate(np.isfinite(curves).all(axis=0))]
 
 
-def judged_by(results: Results, world: str) -> Metric:
+def judged_by(results: StudyResults, world: str) -> Metric:
     """The metric by which agents are compared in a world, as the world says."""
     return METRICS[_specification(results, world).judged_by]
 
 
-def mean_score(results: Results, world: str, agent: str) -> Interval:
+def mean_score(results: StudyResults, world: str, agent: str) -> Interval:
     """An agent's mean over episodes and seeds, with the 95 % studentised bootstrap interval over seeds."""
     metric = judged_by(results, world)
     return in_units(bootstrap(metric.sign * results.means(world, agent, metric.name), seed=0), metric)
 
 
-def own_names(results: Results) -> dict[str, str]:
+def own_names(results: StudyResults) -> dict[str, str]:
     """Each agent's own name, which says its kind and settings, by the label that it has in the study."""
     return {cell.label: cell.agent.name for cell in results.study.runs()}
 
 
-def budget(results: Results, world: str) -> int | None:
+def budget(results: StudyResults, world: str) -> int | None:
     """The value updates after which a run is over in a world, if the study sets a limit."""
     given = _specification(results, world).updates
     return results.study.updates if given is None else given
 
 
-def _specification(results: Results, world: str) -> WorldSpec:
+def _specification(results: StudyResults, world: str) -> WorldSpec:
     """The world as the study describes it."""
     return next(spec for spec in results.study.worlds if spec.name == world)
 
 
-def score_at(results: Results, world: str, agent: str, grid: Vector) -> Vector:
+def score_at(results: StudyResults, world: str, agent: str, grid: Vector) -> Vector:
     """The score after so many value updates, (seeds, G); NaN before the first episode ends and after the run.
 
     RMSVE at the end of the last episode finished by then; steps and reward as a mean over the `RECENT` last such
@@ -128,7 +128,7 @@ def score_at(results: Results, world: str, agent: str, grid: Vector) -> Vector:
     return judged_by(results, world).sign * np.where(np.isinf(costs[:, -1:]) & (grid >= updates[:, -1:]), np.inf, found)
 
 
-def recent_costs(results: Results, world: str, agent: str) -> Vector:
+def recent_costs(results: StudyResults, world: str, agent: str) -> Vector:
     """What a world is judged by, or its negative where higher is better, after each episode, (seeds, episodes).
 
     Of a metric that is measured in each episode, as steps are, the mean of the `RECENT` last episodes.
@@ -146,12 +146,12 @@ def _recent(values: Vector, episodes: Indices) -> Vector:
     return np.take_along_axis(means, np.minimum(number, episodes[:, None] - 1), axis=1)
 
 
-def seconds_per_update(results: Results, world: str, agent: str) -> float:
+def seconds_per_update(results: StudyResults, world: str, agent: str) -> float:
     """Mean processor seconds of a value update, everything else that a run does included."""
     return results.seconds(world, agent) / float(results.updates(world, agent)[:, -1].mean())
 
 
-def updates_per_step(results: Results, world: str, agent: str) -> float:
+def updates_per_step(results: StudyResults, world: str, agent: str) -> float:
     """Value updates per step of the environment; NaN where it is not known how many steps there were.
 
     In control steps are recorded, but not of runs that diverged; in a chain every episode has one less than there are

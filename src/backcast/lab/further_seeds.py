@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from backcast.agents import Agent
 from backcast.core.arrays import Vector
 from backcast.drivers.run import one_run, prepare
-from backcast.lab.elsewhere import AbandonedError, with_kernels
+from backcast.lab.compile_in_child import AbandonedError, with_kernels
 from backcast.lab.scene import Scene
 from backcast.studies.statistics import band
 

@@ -1,7 +1,7 @@
-"""The way an agent came: what models over several steps learn from.
+"""The trajectory of an agent: what models over several steps learn from.
 
-The way goes on over the end of an episode: a terminal state leads to the next start, as in the recurrent chain that
-`backcast.exact` is about. That step earns nothing and carries no discount. Where an episode was cut off, so is the way.
+It continues over the end of an episode: a terminal state leads to the next start, as in the recurrent chain of
+`backcast.exact`. That step earns nothing and carries no discount. A truncated episode ends the trajectory.
 """
 
 from typing import NamedTuple
@@ -35,7 +35,7 @@ def importance(target_policy: Vector, values: Values, step: Step, rates: Vector)
 
 
 @part
-class Past(NamedTuple):
+class Trajectory(NamedTuple):
     """The last steps, in a ring.
 
     Attributes:
@@ -69,16 +69,16 @@ class Past(NamedTuple):
         self.told[0] = told
 
 
-def empty_past(length: int) -> Past:
+def empty_trajectory(length: int) -> Trajectory:
     """Room for the last `length` steps."""
     pairs, clock = np.zeros(length, dtype=np.int64), np.zeros(2, dtype=np.int64)
     told = np.zeros(2, dtype=np.bool_)
-    return Past(pairs, np.zeros(length), np.zeros(length), np.zeros(length), clock, np.full(1, -1), told)
+    return Trajectory(pairs, np.zeros(length), np.zeros(length), np.zeros(length), clock, np.full(1, -1), told)
 
 
 @part
 class Stop(NamedTuple):
-    """How far a model looks back along the way: a number of steps, or until a state at which it stops.
+    """How far a model looks back along the trajectory: a number of steps, or until a state at which it stops.
 
     Attributes:
         cumulative: (N,) cumulative probabilities of looking 1 … N steps back.
@@ -101,11 +101,11 @@ class Stop(NamedTuple):
         return 1 + pick(self.cumulative, 0, self.cumulative.size, uniform(self.stream))
 
 
-class Way(NamedTuple):
-    """A way from its origin s̃, ã to the present; found = 1, broken off = 0, or too short to count = −1.
+class Stretch(NamedTuple):
+    """The trajectory from an origin s̃, ã to the present; found = 1, broken off = 0, or too short to count = −1.
 
-    A number of steps that reaches back beyond what is remembered does not count. Where states decide, the way is broken
-    off there: that no more is known says nothing about the states that were passed.
+    A number of steps that reaches back beyond what is remembered does not count. Where states decide, it is broken off
+    there: that no more is known says nothing about the states that were passed.
     """
 
     found: int
@@ -116,8 +116,8 @@ class Way(NamedTuple):
 
 
 @kernel
-def look_back(past: Past, stop: Stop, n_actions: int) -> Way:
-    """The backward process run once along the way that the agent came: where it stops, and what was earned since.
+def look_back(past: Trajectory, stop: Stop, n_actions: int) -> Stretch:
+    """The backward process run once along the trajectory: where it stops, and what was earned since.
 
     R = r_{t−n} + γ_{t−n} (r_{t−n+1} + …), and the product of the discounts and of the ρ.
     """
@@ -138,7 +138,7 @@ def look_back(past: Past, stop: Stop, n_actions: int) -> Way:
             stops = u < stop.stop[s]
             goes_on = u < stop.stop[s] + stop.go_on[s]
         if stops:
-            return Way(1, pair, reward, discount, ratio)
+            return Stretch(1, pair, reward, discount, ratio)
         if not goes_on:
-            return Way(0, 0, 0.0, 0.0, ratio)
-    return Way(-1 if horizon > 0 else 0, 0, 0.0, 0.0, ratio)
+            return Stretch(0, 0, 0.0, 0.0, ratio)
+    return Stretch(-1 if horizon > 0 else 0, 0, 0.0, 0.0, ratio)

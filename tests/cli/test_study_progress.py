@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-from backcast.cli import progress as display
+from backcast.cli import study_progress as display
 from backcast.studies import check_study
 from backcast.studies.batches import Performed
 from backcast.studies.runner import Progress

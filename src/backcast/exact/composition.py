@@ -34,7 +34,7 @@ _SAMPLE = 500  # rows from which the fill of a sparse product is estimated
 
 
 @dataclass(frozen=True)
-class Step:
+class StepMatrices:
     """One step of a chain, forward or backward, each matrix (n, n) [from, to].
 
     Attributes:
@@ -52,19 +52,19 @@ class Step:
     backward: bool
 
     @classmethod
-    def forward(cls, mdp: FiniteMDP, one: OneStep) -> "Step":
+    def forward(cls, mdp: FiniteMDP, one: OneStep) -> "StepMatrices":
         """One step of the recurrent chain."""
         return cls(one.P, one.R, one.G, np.where(mdp.terminal, 0.0, mdp.discount), False)
 
-    def reversed(self, d: Visits) -> "Step":
+    def reversed(self, d: Visits) -> "StepMatrices":
         """One step back; rows of states that are never visited are 0."""
         return replace(self.each(lambda part: by_bayes(part, d, d)), backward=True)
 
-    def among(self, states: Indices) -> "Step":
+    def among(self, states: Indices) -> "StepMatrices":
         """The same among some states, which are closed."""
         return replace(self.each(lambda part: part[states][:, states]), carried=self.carried[states])
 
-    def each(self, change: Callable[[Matrix], Matrix]) -> "Step":
+    def each(self, change: Callable[[Matrix], Matrix]) -> "StepMatrices":
         """The same with each of its matrices changed."""
         chain, earned, discounted = (change(part) for part in (self.chain, self.earned, self.discounted))
         return replace(self, chain=chain, earned=earned, discounted=discounted)
@@ -90,7 +90,7 @@ class Step:
         return (discounted, chain) if self.backward else (chain, discounted)
 
 
-def mixture(step: Step, weights: Vector) -> tuple[Matrix, Matrix, Matrix]:
+def mixture(step: StepMatrices, weights: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """(states, earned, discounted) of n steps, weighed by weights[n − 1]."""
     A, B = step.pair
     E = step.earned
@@ -106,7 +106,7 @@ def mixture(step: Step, weights: Vector) -> tuple[Matrix, Matrix, Matrix]:
     return step.in_order(X, W, Y)
 
 
-def mixture_operators(step: Step, weights: Vector) -> tuple[LinearOperator, LinearOperator, LinearOperator]:
+def mixture_operators(step: StepMatrices, weights: Vector) -> tuple[LinearOperator, LinearOperator, LinearOperator]:
     """The same as operators, each application of which takes as many steps as there are weights."""
     A, B = step.pair
     E = step.earned
@@ -137,7 +137,7 @@ def mixture_operators(step: Step, weights: Vector) -> tuple[LinearOperator, Line
     )
 
 
-def stopping(step: Step, stop: Vector, go_on: Vector) -> tuple[Vector, Vector, Vector]:
+def stopping(step: StepMatrices, stop: Vector, go_on: Vector) -> tuple[Vector, Vector, Vector]:
     """(states, earned, discounted), dense, of ways that stop where they arrive, or go on, with these chances (n,) each.
 
     X = A diag(stop) + A diag(go_on) X and likewise Y; W = E diag(stop) + E diag(go_on) X + B diag(go_on) W.
@@ -152,7 +152,7 @@ def stopping(step: Step, stop: Vector, go_on: Vector) -> tuple[Vector, Vector, V
 
 
 def stopping_operators(
-    step: Step, stop: Vector, go_on: Vector
+    step: StepMatrices, stop: Vector, go_on: Vector
 ) -> tuple[LinearOperator, LinearOperator, LinearOperator]:
     """The same as operators, each application of which solves a sparse system or two."""
     A, B = step.pair

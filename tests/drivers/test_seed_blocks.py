@@ -10,8 +10,8 @@ import backcast as bc
 from backcast.agents.kinds import KINDS
 from backcast.core.copies import arrays_of
 from backcast.core.randomness import PURPOSES, imagination
-from backcast.drivers import blocks
-from backcast.drivers.blocks import Blocks, Job, setup_for
+from backcast.drivers import seed_blocks
+from backcast.drivers.seed_blocks import Job, SeedBlocks, setup_for
 from backcast.extending import NoModel, Setup, register
 from backcast.learners import TD
 from backcast.planners import NoPlanner
@@ -48,7 +48,7 @@ def test_blocks_and_workers_make_no_difference(world, agent, first):
     ones = [b"".join(rows) if rows[0] is not None else None for rows in zip(*map(written, each), strict=True)]
     for most in (1, 5, 64):
         for workers in (1, 3):
-            with mock.patch.object(blocks, "_MOST_SEEDS", most):
+            with mock.patch.object(seed_blocks, "_MOST_SEEDS", most):
                 runs = bc.run(world, agent, 6, seeds, max_steps=40, workers=workers)
             assert written(runs) == ones
             assert [learned(model) for model in runs.models] == [learned(one.models[0]) for one in each]
@@ -104,7 +104,7 @@ def test_large_agents_are_made_one_by_one():
 
 @pytest.mark.interpreted
 def test_blocks_are_as_long_as_runs_allow_and_small_in_the_end():
-    shared = Blocks(range(1000), most=64, takers=2)
+    shared = SeedBlocks(range(1000), most=64, takers=2)
     assert next(shared) == (0, range(0, 1))
     shared.learn(1, 0.01)
     assert next(shared) == (1, range(1, 6))
@@ -113,7 +113,7 @@ def test_blocks_are_as_long_as_runs_allow_and_small_in_the_end():
     assert sizes[0] == max(sizes) == 64
     assert sizes[-1] == 1
     assert sum(sizes) == 994
-    slow = Blocks(range(20), most=64, takers=1)
+    slow = SeedBlocks(range(20), most=64, takers=1)
     for _, block in slow:
         slow.learn(len(block), 3.0 * len(block))
         assert len(block) == 1

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backcast.cli.common import Terminated, a_path, in_words, stop, tell
-from backcast.cli.results import print_claims
-from backcast.cli.running import (
+from backcast.cli.result_commands import print_claims
+from backcast.cli.run_studies import (
     RunOptions,
     check_options,
     continuing,

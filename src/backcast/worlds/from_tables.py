@@ -12,7 +12,7 @@ from scipy import sparse
 from backcast.core.arrays import Mask, Vector, as_distribution, as_whole
 from backcast.core.errors import InputError, in_a_line
 from backcast.core.graph import breadth_first
-from backcast.core.settings import Label
+from backcast.core.setting_types import Label
 from backcast.exact.chains import as_policy
 from backcast.mdp import FiniteMDP, saved_policy, saved_size
 from backcast.worlds.kinds import Discount, Given, Sketch, Steps, register_world

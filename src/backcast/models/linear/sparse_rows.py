@@ -13,7 +13,7 @@ _MOST = 2**28  # entries, 4 GiB if all of them were written
 
 
 @part
-class Blocks(NamedTuple):
+class SparseRows(NamedTuple):
     """A row is a chain of blocks of `BLOCK` entries, taken from one pool when they are needed.
 
     Attributes:
@@ -53,7 +53,7 @@ class Blocks(NamedTuple):
         self.used[row] += 1
 
 
-def empty_blocks(room: Indices) -> Blocks:
+def empty_blocks(room: Indices) -> SparseRows:
     """Empty rows, in which at most room (rows,) entries will ever be.
 
     What is not written costs no memory: the operating system gives a page when it is first touched.
@@ -62,10 +62,10 @@ def empty_blocks(room: Indices) -> Blocks:
     _refuse_too_many(blocks)
     nothing, none = np.full(rows, -1), np.zeros(rows, dtype=np.int64)
     link, key, weight = np.zeros(blocks, np.int64), np.zeros(blocks * BLOCK, np.int64), np.zeros(blocks * BLOCK)
-    return Blocks(nothing, nothing.copy(), none, link, key, weight, np.zeros(1, np.int64))
+    return SparseRows(nothing, nothing.copy(), none, link, key, weight, np.zeros(1, np.int64))
 
 
-def with_blocks(rows: Blocks, needed: int) -> Blocks:
+def with_blocks(rows: SparseRows, needed: int) -> SparseRows:
     """The same rows with at least so many blocks left in the pool: for worlds that are not known beforehand."""
     size = len(rows.link)
     if rows.taken[0] + needed <= size:
@@ -84,7 +84,7 @@ def _refuse_too_many(blocks: int) -> None:
         )
 
 
-def as_dense(rows: Blocks, width: int) -> Vector:
+def as_dense(rows: SparseRows, width: int) -> Vector:
     """The rows as a dense matrix, (rows, width)."""
     dense = np.zeros((len(rows.head), width))
     for row in np.flatnonzero(rows.used):

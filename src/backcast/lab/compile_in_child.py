@@ -33,7 +33,7 @@ class AbandonedError(Exception):
     """Nobody waits for it any more."""
 
 
-class _Watch(event.Listener):  # type: ignore[misc]
+class _RefuseCompiling(event.Listener):  # type: ignore[misc]
     """Stops compilations in threads that only load."""
 
     def on_start(self, event: Any) -> None:
@@ -44,7 +44,7 @@ class _Watch(event.Listener):  # type: ignore[misc]
         pass
 
 
-event.register("numba:compile", _Watch())
+event.register("numba:compile", _RefuseCompiling())
 
 
 def with_kernels(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backcast.lab import memory
+from backcast.lab.compile_in_child import AbandonedError, with_kernels
 from backcast.lab.config import read_config
-from backcast.lab.elsewhere import AbandonedError, with_kernels
 from backcast.lab.lockstep import NEVER, Lockstep
 from backcast.lab.scene import Scene
 
