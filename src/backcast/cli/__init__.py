@@ -11,13 +11,13 @@ from backcast import __version__
 from backcast.cli.common import Terminated, end, in_words, stop
 from backcast.cli.result_commands import best, claims, export, report, verify
 from backcast.cli.study_commands import reproduce, sweep
-from backcast.cli.tool_commands import bench, doctor, lab, list_
+from backcast.cli.tool_commands import bench, cite, doctor, lab, list_
 from backcast.core.errors import InputError
 
 UsageError: Any = typer.BadParameter.__base__  # its module moved between versions of typer
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
-for command in (list_, reproduce, sweep, claims, report, best, export, verify, bench, lab, doctor):
+for command in (list_, reproduce, sweep, claims, report, best, export, verify, bench, lab, doctor, cite):
     app.command(command.__name__.rstrip("_"))(command)
 
 

@@ -1,4 +1,4 @@
-"""The commands that show what there is, how fast it is and whether it works: list, bench, lab, doctor."""
+"""The commands that show what there is, how fast it is, whether it works and how to cite it."""
 
 import json
 import os
@@ -198,3 +198,15 @@ def doctor() -> None:
 
     if not examine():
         raise typer.Exit(1)
+
+
+def cite(
+    text: Annotated[bool, typer.Option("--text", help="Print plain text instead of BibTeX.")] = False,
+) -> None:
+    """Print how to cite Backcast and the paper that it implements, as BibTeX.
+
+    Example: backcast cite >> references.bib
+    """
+    from backcast.report.citation import bibtex, references
+
+    print(references() if text else bibtex())

@@ -53,10 +53,21 @@ class Interval:
     level: float = 0.95
 
     def __str__(self) -> str:
-        """Two significant digits of the interval's width, at most 15 decimals; four digits when it has none."""
+        """The estimate and the ends of the interval, rounded; the estimate alone where the ends are not known."""
+        estimate, *ends = self.rounded
+        return f"{estimate} [{', '.join(ends)}]" if ends else estimate
+
+    @property
+    def rounded(self) -> tuple[str, ...]:
+        """The estimate, and both ends if they are known, as every table and page writes them.
+
+        With two significant digits of the interval's width, at most 15 decimals; with four significant digits where
+        the width is 0, infinite or not known.
+        """
         width = self.high - self.low
         style = f".{min(15, max(0, 1 - floor(log10(width))))}f" if 0 < width < np.inf else ".4g"
-        return f"{self.estimate:{style}} [{self.low:{style}}, {self.high:{style}}]"
+        numbers = [self.estimate] if np.isnan(width) else [self.estimate, self.low, self.high]
+        return tuple(f"{number:{style}}" for number in numbers)
 
     @property
     def excludes_zero(self) -> bool:
