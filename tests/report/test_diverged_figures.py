@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from backcast.report import comparisons, figures, page, scores
+from backcast.report import agent_tables, comparisons, figures, page, scores
 from backcast.studies.divergence import divergences, in_words
 from diverging import CHAIN, CONTROL, PREDICTION, SHORT, a_directory, found_there  # noqa: F401  fixtures
 from drawn import panels
@@ -160,7 +160,7 @@ def test_curves_of_many_worlds_are_three_across(found):
 
 
 def test_the_table_has_a_sentence_instead_of_a_mean(found):
-    rows = {row["agent"]: row for row in page._table(found["predict"], CHAIN)["rows"]}
+    rows = {row["agent"]: row for row in agent_tables.table(found["predict"], CHAIN)["rows"]}
     some, all_lost = rows["td,alpha=0.2"], rows["td,alpha=1"]
     assert some["diverged"] == in_words(found["predict"].diverged(CHAIN, "td,alpha=0.2"))
     assert some["cells"] == all_lost["cells"] == []
@@ -171,13 +171,13 @@ def test_the_table_has_a_sentence_instead_of_a_mean(found):
 
 
 def test_after_equal_numbers_of_updates_a_run_that_diverged_has_not_come_to_its_end(found):
-    table = page._table(found["predict"], CHAIN)["equal"]["rows"]
+    table = agent_tables.table(found["predict"], CHAIN)["equal"]["rows"]
     cells = {row["agent"]: row["cells"] for row in table}
     assert cells["td,alpha=1"] == ["diverged", "diverged", "diverged"]
     assert cells["td"][2] == "over"
     result, (_, agent) = found["control"], found["control"].agents("maze")
     made = int(result.updates("maze", agent)[:, -1].max())
-    (_, row) = page._at_equal_updates(result, "maze", 2 * made)["rows"]
+    (_, row) = agent_tables.at_equal_updates(result, "maze", 2 * made)["rows"]
     assert (row["cells"][2], row["per_step"]) == ("diverged", "–")
 
 

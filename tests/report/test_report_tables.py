@@ -5,11 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from backcast.report import page, scores
+from backcast.drivers.metrics import METRICS
+from backcast.report import agent_tables, page, scores
 from backcast.studies import STUDIES, check_study, results
 from backcast.studies.runner import run_study
+from backcast.studies.statistics import bootstrap
 from backcast.studies.store import Store
-from made_up import picture_by_name
+from made_up import Scores, picture_by_name
 
 STUDY = check_study(
     {
@@ -90,7 +92,7 @@ def test_what_an_update_costs():
 
 
 def test_the_table_at_equal_updates_says_why_a_number_is_missing():
-    table = page._at_equal_updates(ByHand(), "maze", 600)
+    table = agent_tables.at_equal_updates(ByHand(), "maze", 600)
     assert table["places"] == ["30", "150", "600"]
     assert table["rows"][0] == {
         "agent": "Q",
@@ -98,7 +100,10 @@ def test_the_table_at_equal_updates_says_why_a_number_is_missing():
         "per_step": "1.6",
         "nanoseconds": "100",
     }
-    assert page._scores_at(ByHand(), "maze", "Q", np.array([60.0, 110])) == ["– (1 of 2 seeds)", "55.000 ± 45.000"]
+    assert agent_tables.scores_at(ByHand(), "maze", "Q", np.array([60.0, 110])) == [
+        "– (1 of 2 seeds)",
+        str(bootstrap([100.0, 10], seed=0)),
+    ]
 
 
 @pytest.mark.parametrize("name", [*STUDIES, "mine"])
@@ -118,10 +123,21 @@ def test_the_page_has_a_table_at_equal_updates_for_each_world(tmp_path):
     assert re.findall(r">after ([\d,]+) updates<", text) == ["2", "10", "40", "30", "150", "600"]
     assert text.count("<svg role") == 2
     (result,) = results(tmp_path)
-    error = result.curves("chain-6-3-3", "td", "rmsve")[:, 4].mean()  # TD makes 2 updates per episode
-    assert f"{error:.3f} ±" in text
+    errors = result.curves("chain-6-3-3", "td", "rmsve")[:, 4]  # TD makes 2 updates per episode
+    assert f">{bootstrap(errors, seed=0)}</td>" in text
     assert "Compared by steps per episode: the mean of the last 5 episodes finished" in text
     assert "Compared by RMSVE, all states: after the last episode finished" in text
+
+
+def test_a_mean_reads_the_same_in_the_report_and_wherever_else_its_interval_is_printed(tmp_path):
+    class Sixty(Scores):
+        def metrics(self, world, agent):
+            return ["steps"]
+
+    found = Sixty({"q": [60.066, 55.5, 70.2, 54.4], "backward": [12.0, 12.5, 11.5, 12.2]})
+    mean = bootstrap(found.means("maze", "q", "steps"), seed=0)
+    assert agent_tables.score(found, "maze", "q", METRICS["steps"]) == str(mean)
+    assert len({len(number.partition(".")[2]) for number in re.findall(r"[\d.]+", str(mean))}) == 1
 
 
 def test_without_a_budget_there_is_no_such_table(tmp_path):

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import backcast as bc
 from backcast.drivers.metrics import METRICS
-from backcast.report import page, scores
+from backcast.report import agent_tables, page, scores
 from backcast.report.drawing import joined
 from backcast.report.figures import PLOTS
 from backcast.report.sensitivity import sensitivity
@@ -142,7 +142,7 @@ def test_the_command_names_what_it_judges_by(ice):
 
 def test_the_report_judges_by_reward_and_says_so(ice):
     (found,) = results(ice)
-    table = page._table(found, "FrozenLake-v1")
+    table = agent_tables.table(found, "FrozenLake-v1")
     assert (table["metrics"], table["judged_by"]) == (["steps per episode", "reward per episode"], "reward per episode")
     rows = {row["agent"]: row for row in table["rows"]}
     assert (rows[RANDOM]["wins"], rows[CAREFUL]["wins"]) == ("", "100%")
@@ -154,7 +154,7 @@ def test_the_report_judges_by_reward_and_says_so(ice):
     assert "IQM [95 %] of reward per episode</th>" in text
     assert f"better than {RANDOM} by reward per episode</th>" in text
     assert "This world is judged by reward per episode: higher is better." in text
-    assert "<td>epsilon = 0.1</td><td>reward</td>" in text
+    assert '>epsilon = 0.1</td><td data-label="metric">reward</td>' in text
 
 
 def test_figures_show_the_reward_and_circle_the_most_of_it(ice):
@@ -231,7 +231,7 @@ def test_a_run_that_diverged_loses_where_reward_counts():
         def value_updates(self, world, agent):
             return 1.0
 
-    row = page._row(ByHand(), "FrozenLake-v1", CAREFUL, ["steps", "reward"], METRICS["reward"])
+    row = agent_tables.row(ByHand(), "FrozenLake-v1", CAREFUL, ["steps", "reward"], METRICS["reward"])
     assert (row["wins"], row["cells"], row["diverged"]) == ("75%", [], "diverged in 1 of 4 seeds, at step 1")
     assert row["iqm"].startswith("7")
 

@@ -44,14 +44,26 @@ def print_claims(found: "list[Results]", as_json: bool) -> int:
     return len(judged)
 
 
-def report(directory: Directory) -> None:
+def report(
+    directory: Directory,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Also write LaTeX tables, a methods text, PDF and SVG figures to DIR/paper.")
+    ] = False,
+    width: Annotated[float, typer.Option(help="Width in inches of a column of the paper; 5.5 for NeurIPS.")] = 3.25,
+) -> None:
     """Write one self-contained HTML page about the results in a directory, and the figures it shows.
 
     Example: backcast report results
+
+    Example: backcast report results --latex --width 5.5
     """
+    from backcast.report.latex import write_latex
     from backcast.report.page import write_report
 
-    print(write_report(directory, _read(directory)))
+    found = _read(directory)
+    if latex:
+        print(write_latex(directory, found, width))
+    print(write_report(directory, found))
 
 
 def best(

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from backcast.core.arrays import Vector
 from backcast.report import drawing, style
+from backcast.report.medium import medium
 from backcast.report.scores import StudyResults, judged_by, mean_score, own_names, with_divergences
 from backcast.studies.statistics import Interval
 
@@ -93,7 +94,9 @@ def _dot(axes: Axes, found: Interval, place: float, kind: str) -> None:
     """A mean in the colour of a kind, and its interval if that is known; a word if it diverged."""
     shade = style.colour(kind)
     if not np.isfinite(found.estimate):
-        words = axes.text(0.02, place, "× diverged", transform=axes.get_yaxis_transform(), fontsize=style.SMALL)
+        words = axes.text(
+            0.02, place, "× diverged", transform=axes.get_yaxis_transform(), fontsize=style.points(style.SMALL)
+        )
         words.set(color=shade, va="center_baseline", bbox={"color": "white", "pad": 1})
         return
     if np.isfinite(found.low) and np.isfinite(found.high):
@@ -188,5 +191,5 @@ def _over(results: StudyResults) -> str:
 
 def _shape(results: StudyResults) -> tuple[int, int]:
     """Rows and columns of worlds."""
-    columns = min(ACROSS, len(results.worlds))
+    columns = medium().across(len(results.worlds), ACROSS)
     return math.ceil(len(results.worlds) / columns), columns

@@ -32,7 +32,7 @@ Looks = dict[str, Any]
 Curve = tuple[Vector, Vector, Vector, bool]  # computation, mean score, its standard error; whether the agent diverged
 FIRST: Looks = {"color": style.INK, "linewidth": 1.4}
 BEHIND: Looks = {"color": "#d0d7dd", "linewidth": 0.8, "zorder": 1}
-WORDS: Looks = {"fontsize": style.SMALL, "labelcolor": style.INK, "frameon": False}
+WORDS: Looks = {"labelcolor": style.INK, "frameon": False}
 
 
 def error_against_updates(results: StudyResults) -> Figure:
@@ -133,11 +133,12 @@ def _draw(axes: Axes, curves: dict[str, Curve], looks: dict[str, Looks]) -> None
 
 def _caption(column: Sequence[Axes], world: Picture, metric: str, x: str) -> None:
     """Say which world it is, and what is measured there."""
+    small = style.points(style.SMALL)
     for axes in column:
-        axes.tick_params(labelsize=style.SMALL)
+        axes.tick_params(labelsize=small)
     style.caption(column[0], style.stacked_title(world, 20), size=style.MEDIUM, above=24)
-    column[0].text(0, 1.06, metric, transform=column[0].transAxes, fontsize=style.SMALL, color=style.MUTED)
-    column[-1].set_xlabel(x, fontsize=style.SMALL, color=style.INK)
+    column[0].text(0, 1.06, metric, transform=column[0].transAxes, fontsize=small, color=style.MUTED)
+    column[-1].set_xlabel(x, fontsize=small, color=style.INK)
 
 
 def _name(axes: Axes, family: str, looks: dict[str, Looks]) -> None:
@@ -145,8 +146,10 @@ def _name(axes: Axes, family: str, looks: dict[str, Looks]) -> None:
     lines = [Line2D([], [], **look) for look in looks.values()]
     shade = style.FAMILIES.get(family, style.INK)
     place: Looks = {"loc": "center left", "bbox_to_anchor": (1.03, 0.5), "alignment": "left", "borderaxespad": 0}
-    legend = axes.legend(handles=lines, title=family, labelspacing=0.25, **WORDS, **place)
-    legend.get_title().set(color=shade, fontsize=style.SMALL + 1, fontweight="bold")
+    legend = axes.legend(
+        handles=lines, title=family, labelspacing=0.25, fontsize=style.points(style.SMALL), **WORDS, **place
+    )
+    legend.get_title().set(color=shade, fontsize=style.points(style.SMALL + 1), fontweight="bold")
 
 
 def _key(figure: Figure, results: StudyResults) -> None:
@@ -156,7 +159,7 @@ def _key(figure: Figure, results: StudyResults) -> None:
         Line2D([], [], label=" or ".join(first), **FIRST),
         Line2D([], [], label="agents of other rows", **BEHIND),
     ]
-    figure.legend(handles=lines, loc="upper right", **WORDS)
+    figure.legend(handles=lines, loc="upper right", fontsize=style.points(style.SMALL), **WORDS)
 
 
 def _note(results: StudyResults) -> str:

@@ -11,6 +11,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
@@ -21,6 +22,7 @@ from backcast.report import drawing, style
 from backcast.report.capacity import error_by_capacity
 from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
+from backcast.report.medium import medium
 from backcast.report.scores import CurveResults, StudyResults, finite_part, over, with_divergences
 from backcast.report.sensitivity import searched_numbers, sensitivity
 from backcast.report.solving import updates_to_solve
@@ -41,7 +43,7 @@ class Curve(NamedTuple):
 
 def error_curves(results: StudyResults) -> Figure:
     """Error of the values over episodes, two panels per world: over all states above, over non-terminal ones below."""
-    columns = min(ACROSS, len(results.worlds))
+    columns = medium().across(2 * len(results.worlds), min(ACROSS, len(results.worlds)))
     blocks = math.ceil(len(results.worlds) / columns)
     figure, panels = style.sheet(2 * blocks, columns, height=6.75 * blocks)
     pairs = panels.reshape(blocks, 2, columns).swapaxes(1, 2).reshape(-1, 2)
@@ -109,7 +111,7 @@ def as_judged(results: CurveResults, judged_by: Mapping[str, str]) -> Figure:
         metric = METRICS[judged_by[world]]
         _bands(axes, _by_episode(results, world, agents, metric.name))
         drawing.metric_axis(axes, metric)
-        axes.set_ylabel(metric.label, fontsize=style.MEDIUM, color=style.INK)
+        axes.set_ylabel(metric.label, fontsize=style.points(style.MEDIUM), color=style.INK)
     return style.finish(figure, with_divergences(results, over(results)))
 
 
@@ -152,13 +154,29 @@ def save(figure: Figure, directory: Path, stem: str) -> list[Path]:
     """
     style.lay_out(figure)
     figure.set_layout_engine("none")
-    svg, png = directory / f"{stem}.svg", directory / f"{stem}.png"
-    with matplotlib.rc_context({"svg.hashsalt": stem}), atomic_path(svg) as part:
-        FigureCanvasSVG(figure).print_svg(part, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    png, svg = directory / f"{stem}.png", _save_svg(figure, directory, stem)
     figure.set_dpi(160)  # an SVG leaves its own behind
     with atomic_path(png) as part:
         FigureCanvasAgg(figure).print_png(part)  # type: ignore[no-untyped-call]
     return [svg, png]
+
+
+def save_for_print(figure: Figure, directory: Path, stem: str) -> list[Path]:
+    """Write stem.pdf and stem.svg of a figure drawn `for_print`; the same figure gives the same bytes."""
+    medium().thin(figure)
+    style.lay_out(figure)
+    figure.set_layout_engine("none")
+    pdf = directory / f"{stem}.pdf"
+    with matplotlib.rc_context({"pdf.fonttype": 42}), atomic_path(pdf) as part:  # letters that can be found and edited
+        FigureCanvasPdf(figure).print_pdf(part, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+    return [pdf, _save_svg(figure, directory, stem)]
+
+
+def _save_svg(figure: Figure, directory: Path, stem: str) -> Path:
+    svg = directory / f"{stem}.svg"
+    with matplotlib.rc_context({"svg.hashsalt": stem}), atomic_path(svg) as part:
+        FigureCanvasSVG(figure).print_svg(part, metadata={"Date": None})  # type: ignore[no-untyped-call]
+    return svg
 
 
 def _modes(agents: Sequence[str]) -> dict[str, list[str]]:
@@ -176,7 +194,7 @@ def _panes(results: CurveResults, x: str, y: str, alike: bool) -> tuple[Figure, 
     Panels share the y axis if there is one world, or if worlds are `alike` in what y measures.
     """
     panes = [(world, *mode) for world in results.worlds for mode in _modes(results.agents(world)).items()]
-    columns = min(2, len(panes))
+    columns = medium().across(len(panes), 2)
     rows = math.ceil(len(panes) / columns)
     figure, panels = style.sheet(rows, columns, height=1.6 + 3.0 * rows, sharey=alike or len(results.worlds) == 1)
     for number, (axes, (world, mode, _)) in enumerate(zip(panels.flat, panes, strict=False)):

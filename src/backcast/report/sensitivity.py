@@ -13,6 +13,7 @@ from backcast.core.arrays import Indices, Vector
 from backcast.drivers.metrics import METRICS, Metric
 from backcast.report import drawing, style
 from backcast.report.comparisons import MARKERS, draw_line
+from backcast.report.medium import medium
 from backcast.report.scores import StudyResults, judged_by
 from backcast.studies.choice import winner
 from backcast.studies.search import Range, is_number
@@ -81,7 +82,7 @@ def sensitivity(results: StudyResults) -> Figure:
     """
     settings, worlds = searched_numbers(results.study), list(results.worlds)[:MOST]
     metrics = [judged_by(results, world) for world in worlds]
-    columns = min(ACROSS, len(worlds))
+    columns = medium().across(len(worlds), ACROSS)
     blocks = math.ceil(len(worlds) / columns)
     size = {"width": min(13.0, 4.5 + 3.5 * columns), "height": 1.4 + 3.1 * blocks * len(settings)}
     figure, panels = style.sheet(blocks * len(settings), columns, **size)

@@ -18,6 +18,7 @@ from scipy.optimize import isotonic_regression
 from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.arrays import Vector
+from backcast.report.medium import medium
 from backcast.worlds.kinds import Picture
 
 INK, MUTED, FAINT = "#22303c", "#64717c", "#e4e9ed"
@@ -144,6 +145,11 @@ def _setting(given: str) -> str:
     return WORDS.get(given, value if name == "model" else f"{SYMBOLS.get(name, name)} = {value}")
 
 
+def points(size: float) -> float:
+    """The size of type in points, from that on a page."""
+    return size * medium().scale
+
+
 def stacked_title(picture: Picture, width: int) -> str:
     """A world in words, in lines of at most so many characters, for a narrow panel."""
     lines = picture.title.replace(": ", ":\n").replace(", ", ",\n").splitlines()
@@ -152,31 +158,31 @@ def stacked_title(picture: Picture, width: int) -> str:
 
 def sheet(rows: int, columns: int, width: float = 12.0, height: float = 6.75, **shared: Any) -> tuple[Figure, Any]:
     """A figure of rows × columns panels, ready to be drawn on."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=medium().size(columns, width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)  # type: ignore[union-attr, call-arg]
+    figure.get_layout_engine().set(w_pad=0.12 * medium().scale, h_pad=0.08)  # type: ignore[union-attr, call-arg]
     panels = figure.subplots(rows, columns, squeeze=False, **shared)
     for axes in panels.flat:
         axes.grid(color=FAINT, linewidth=0.8)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(MUTED)
-        axes.tick_params(labelsize=SMALL + 1, color=MUTED, labelcolor=INK)
+        axes.tick_params(labelsize=points(SMALL + 1), color=MUTED, labelcolor=INK)
     return figure, panels
 
 
 def caption(axes: Axes, title: str = "", x: str = "", y: str = "", size: float = LARGE, above: float = 10.0) -> None:
     """Title a panel, so many points above it, and its axes."""
-    axes.set_title(title, fontsize=size, color=INK, loc="left", y=1.0, pad=above)
-    axes.set_xlabel(x, fontsize=MEDIUM, color=INK)
-    axes.set_ylabel(y, fontsize=MEDIUM, color=INK)
+    axes.set_title(title, fontsize=points(size), color=INK, loc="left", y=1.0, pad=points(above))
+    axes.set_xlabel(x, fontsize=points(MEDIUM), color=INK)
+    axes.set_ylabel(y, fontsize=points(MEDIUM), color=INK)
 
 
 def finish(figure: Figure, note: str) -> Figure:
     """Write a note below the figure and name the curves: where they end or, if there are too many, in a key."""
     write_below(figure, note)
-    if any(len(_named(axes)) > ENDS for axes in figure.axes):
-        key(figure, "outside lower left", columns=2)
+    if not medium().names_ends or any(len(_named(axes)) > ENDS for axes in figure.axes):
+        key(figure, "outside lower left" if medium().names_ends else "outside upper left", columns=2)
         return figure
     lay_out(figure)  # now it is known how large the panels are
     for axes in filter(_named, figure.axes):
@@ -192,16 +198,24 @@ def lay_out(figure: Figure) -> None:
 def write_below(figure: Figure, note: str) -> None:
     """Write a note at the right, below the figure, which grows by as much as there is more than one line of it."""
     width, height = figure.get_size_inches()
-    lines = [part for line in note.splitlines() for part in wrap(line, int(12.3 * width))]
-    figure.set_figheight(height + (len(lines) - 1) * 1.25 * SMALL / 72)
-    figure.supxlabel("\n".join(lines), x=0.99, ha="right", fontsize=SMALL, color=MUTED)
+    lines = [part for line in note.splitlines() for part in wrap(line, int(12.3 * width / medium().scale))]
+    figure.set_figheight(height + (len(lines) - 1) * 1.25 * points(SMALL) / 72)
+    figure.supxlabel("\n".join(lines), x=0.99, ha="right", fontsize=points(SMALL), color=MUTED)
 
 
 def key(figure: Figure, place: str, columns: int = 1) -> None:
     """Name the curves of all panels beside them, each once."""
     curves = {str(line.get_label()): line for axes in figure.axes for line in _named(axes)}
-    looks: dict[str, Any] = {"loc": place, "frameon": False, "fontsize": MEDIUM - 1, "labelcolor": INK}
-    figure.legend(handles=list(curves.values()), ncols=columns, handlelength=2.4, **looks)
+    looks: dict[str, Any] = {"loc": place, "frameon": False, "fontsize": points(MEDIUM - 1), "labelcolor": INK}
+    ncols = medium().key_columns(figure.get_figwidth(), columns)
+    _make_room(figure, math.ceil(len(curves) / ncols))
+    figure.legend(handles=list(curves.values()), ncols=ncols, handlelength=2.4, **looks)
+
+
+def _make_room(figure: Figure, lines: int) -> None:
+    """Make a figure for print higher by the lines of its key, which would otherwise be taken from the panels."""
+    if not medium().names_ends:
+        figure.set_figheight(figure.get_figheight() + max(0, lines - 1) * 1.4 * points(MEDIUM) / 72)
 
 
 def _named(axes: Axes) -> list[Line2D]:
@@ -242,7 +256,9 @@ def spread(heights: Vector, gap: float) -> Vector:
 
 
 def thumbnail(axes: Axes, picture: Picture) -> None:
-    """A small picture of the world beside a panel's title, if there is one."""
+    """A small picture of the world beside a panel's title, if there is one and room for it."""
+    if not medium().names_ends:
+        return
     if picture.levels and max(len(picture.levels), _dots(max(picture.levels))) <= MOST_DOTS:
         _draw_levels(axes.inset_axes(BESIDE_TITLE), picture.levels)
     elif 0 < len(picture.cells.split()) <= MOST_DOTS and len(picture.cells) <= MOST_DOTS**2:

@@ -301,9 +301,7 @@ def _numbers(interval: Interval) -> dict[str, float | None]:
 
 
 def _in_words(interval: Interval) -> str:
-    if not np.isfinite(interval.estimate):
-        return "diverged"
-    return f"{interval.estimate:.4g}" if np.isnan(interval.low) else str(interval)
+    return str(interval) if np.isfinite(interval.estimate) else "diverged"
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -13,7 +13,7 @@ Where infinity would be taken from infinity, as in a paired difference, it is re
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
+from math import ceil
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from scipy.special import ndtri
 from backcast.core.arrays import Vector, as_floats, as_whole, refuse_non_finite
 from backcast.core.errors import InputError
 from backcast.studies import resampling
+from backcast.studies.rounding import rounded
 
 Statistic = Callable[..., Any]  # reduces the axis given as `axis=`; of np.mean and iqm the standard error is known
 Runs = Sequence[ArrayLike] | Vector  # one array per run
@@ -53,21 +54,9 @@ class Interval:
     level: float = 0.95
 
     def __str__(self) -> str:
-        """The estimate and the ends of the interval, rounded; the estimate alone where the ends are not known."""
-        estimate, *ends = self.rounded
+        """Rounded by the width of the interval; the estimate alone where the ends are not known."""
+        estimate, *ends = rounded(self.estimate, self.low, self.high)
         return f"{estimate} [{', '.join(ends)}]" if ends else estimate
-
-    @property
-    def rounded(self) -> tuple[str, ...]:
-        """The estimate, and both ends if they are known, as every table and page writes them.
-
-        With two significant digits of the interval's width, at most 15 decimals; with four significant digits where
-        the width is 0, infinite or not known.
-        """
-        width = self.high - self.low
-        style = f".{min(15, max(0, 1 - floor(log10(width))))}f" if 0 < width < np.inf else ".4g"
-        numbers = [self.estimate] if np.isnan(width) else [self.estimate, self.low, self.high]
-        return tuple(f"{number:{style}}" for number in numbers)
 
     @property
     def excludes_zero(self) -> bool:

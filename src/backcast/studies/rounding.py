@@ -1,0 +1,23 @@
+"""How an estimate and its interval are rounded, everywhere: by the width of the interval."""
+
+from math import floor, isnan, log10
+
+MOST_DECIMALS = 15
+
+
+def rounded(estimate: float, low: float, high: float) -> tuple[str, ...]:
+    """The estimate and both ends, with two significant digits of the interval's width; no zero is negative.
+
+    Where the width is 0 or infinite they have four significant digits each; where the ends are not known, the estimate
+    alone has.
+
+    Examples:
+        >>> rounded(60.066, 52.3, 67.1)
+        ('60', '52', '67')
+        >>> rounded(60.066, float("nan"), float("nan"))
+        ('60.07',)
+    """
+    width = high - low
+    numbers = (estimate,) if isnan(width) else (estimate, low, high)
+    style = f"z.{min(MOST_DECIMALS, max(0, 1 - floor(log10(width))))}f" if 0 < width < float("inf") else "z.4g"
+    return tuple(f"{number:{style}}" for number in numbers)
