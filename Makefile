@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PAGE := tests/page
 
-.PHONY: reproduce lab test lint types check quick slow page minimal pythons lock torture mutants figures findings textbook clean
+.PHONY: reproduce lab test lint types check quick slow page docs minimal pythons lock torture mutants figures findings textbook clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -57,7 +57,7 @@ pythons: .venv/bin/uv
 
 # Renews the versions that developers and CI install.
 lock: .venv/bin/uv
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --no-emit-package backcast \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --extra docs --no-emit-package backcast \
 	  --custom-compile-command 'make lock' --output-file requirements-dev.lock pyproject.toml
 
 torture: .venv/developing
@@ -66,6 +66,11 @@ torture: .venv/developing
 # make mutants ARGUMENTS='--seed 1 --module models/rows': others than the usual 400.
 mutants: .venv/developing
 	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGUMENTS)
+
+# The documentation site in build/docs, to be read from the file system; warnings and broken links are errors.
+docs: .venv/documenting
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
+	$(BIN)/python docs/check_links.py build/docs
 
 figures: .venv/developing
 	$(BIN)/python docs/figures/reversal.py
@@ -96,6 +101,10 @@ textbook: .venv/developing
 .venv/developing: .venv/bin/python pyproject.toml requirements-dev.lock
 	$(PIP) --constraint requirements-dev.lock --editable '.[dev]'
 	@touch $@ .venv/installed .venv/with-lab
+
+.venv/documenting: .venv/developing
+	$(PIP) --constraint requirements-dev.lock --editable '.[dev,docs]'
+	@touch $@ .venv/developing .venv/installed .venv/with-lab
 
 .venv/bin/uv: .venv/bin/python
 	$(PIP) uv

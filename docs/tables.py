@@ -1,4 +1,4 @@
-"""Write tables into docs, of the settings, worlds and metrics that there are: python docs/tables.py."""
+"""Write tables into docs, of the settings, worlds, metrics and words that there are: python docs/tables.py."""
 
 import re
 from collections.abc import Iterable
@@ -9,9 +9,10 @@ from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.setting_types import Setting
 from backcast.drivers.metrics import METRICS
+from backcast.report.glossary import GLOSSARY
 from backcast.worlds.kinds import WORLDS, WorldKind
 
-PAGES = [Path(__file__).parent / name for name in ("agents.md", "studies.md")]
+PAGES = [Path(__file__).parent / name for name in ("agents.md", "studies.md", "glossary.md")]
 
 
 def settings() -> Iterable[str]:
@@ -64,6 +65,12 @@ def metrics() -> Iterable[str]:
             yield f"| `{each.name}` | {each.label} | {each.purpose} | {each.better.partition(' ')[0]} |"
 
 
+def glossary() -> Iterable[str]:
+    """All words of the glossary, with anchors to link to."""
+    for term in sorted(GLOSSARY, key=lambda term: term.name.strip("`").lower()):
+        yield from (f"{term.name}", f": {term.meaning}", "")
+
+
 def _about(setting: Setting, default: str = "") -> str:
     if not default and setting.default_in_words:
         default = f" ({setting.default_in_words})"
@@ -72,7 +79,7 @@ def _about(setting: Setting, default: str = "") -> str:
 
 def page_with_tables(text: str) -> str:
     """The page with its tables as they should be: between `<!-- name: … -->` and `<!-- end of name -->`."""
-    for table in (settings, estimators, worlds, metrics):
+    for table in (settings, estimators, worlds, metrics, glossary):
         name = table.__name__
         begin, end = f"<!-- {name}: written by docs/tables.py -->", f"<!-- end of {name} -->"
         content = "\n".join([begin, *table(), end])

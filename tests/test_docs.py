@@ -42,6 +42,46 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+def test_every_page_is_in_the_contents_of_the_site():
+    listed = (ROOT / "docs" / "index.md").read_text()
+    assert [page.stem for page in PAGES[1:] if f"\n{page.stem}\n" not in listed and page.stem != "index"] == []
+
+
+def test_broken_links_of_the_site_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<p id="here"><a href="b.html#there">1</a><a href="#here">2</a></p>')
+    (tmp_path / "b.html").write_text(
+        '<a href="a.html#gone">3</a><img src="lost.svg"><a href="https://example.org">4</a>'
+    )
+    broken = runpy.run_path(str(ROOT / "docs" / "check_links.py"))["broken"]
+    assert broken(tmp_path) == ["a.html: b.html#there", "b.html: a.html#gone", "b.html: lost.svg"]
+
+
+def test_public_names_without_a_docstring_are_found():
+    undocumented = runpy.run_path(str(ROOT / "docs" / "_ext" / "public_names.py"))["undocumented"]
+
+    class Silent:
+        def says_nothing(self):
+            return 1
+
+        def speaks(self):
+            """It does."""
+
+    assert undocumented("Silent", Silent) == ["Silent", "Silent.says_nothing"]
+    assert undocumented("speaks", Silent.speaks) == []
+
+
+def test_formulas_and_code_of_docstrings_become_restructured_text():
+    pytest.importorskip("sphinx")
+    rewrite = runpy.run_path(str(ROOT / "docs" / "_ext" / "docstrings.py"))["rewrite"]
+    assert rewrite(["the largest |v(s)| of P*(s), *say*:", "", "    import x", "Args:", "    x: a|b"]) == [
+        r"the largest \|v(s)\| of P\*(s), *say*::",
+        "",
+        "    import x",
+        "Args:",
+        "    x: a|b",
+    ]
+
+
 def test_every_kind_and_setting_is_described():
     """`backcast list` has a line and a reference for each kind, docs/agents.md a word on each kind and setting."""
     from backcast.agents.kinds import KINDS
@@ -57,7 +97,7 @@ def test_every_kind_and_setting_is_described():
 def test_tables_are_those_that_agents_and_worlds_are_checked_by():
     tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
     pages = [page.read_text(encoding="utf-8") for page in tables["PAGES"]]
-    assert sum(page.count("<!-- end of ") for page in pages) == 4
+    assert sum(page.count("<!-- end of ") for page in pages) == 5
     assert pages == [tables["page_with_tables"](page) for page in pages], "run: python docs/tables.py"
 
 

@@ -1,4 +1,4 @@
-"""Draw docs/images/reversal.png: one world, looked at forward and backward. Run: make figures."""
+"""Draw docs/images/reversal.svg: one world, looked at forward and backward. Run: make figures."""
 
 from pathlib import Path
 
@@ -62,8 +62,9 @@ def main() -> None:
         (right, BACKWARD, "all states that lead here are corrected at once"),
     ):
         axes.text(0.5, -0.04, words, transform=axes.transAxes, ha="center", fontsize=12, color=colour)
-    target = Path(__file__).parent.parent / "images" / "reversal.png"
-    figure.savefig(target, dpi=140)
+    target = Path(__file__).parent.parent / "images" / "reversal.svg"
+    plt.rcParams["svg.hashsalt"] = target.stem
+    figure.savefig(target, metadata={"Date": None})
     print(f"wrote {target}")
 
 

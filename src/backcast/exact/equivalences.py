@@ -29,7 +29,7 @@ class Equivalence:
 
     @property
     def gap(self) -> float:
-        """Max |left − right|: 0 up to rounding if the statement holds, NaN if a side is not defined."""
+        """The largest |left − right|, 0 up to rounding if the statement holds; NaN if a side is not defined."""
         return float(np.abs(self.left - self.right).max(initial=0.0))
 
     def __str__(self) -> str:
