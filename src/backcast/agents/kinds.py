@@ -126,8 +126,8 @@ class Agent:
     kind: str
     frame: str | None = None
     learn: bool = COMMON["learn"].default
-    alpha: StepSize = COMMON["alpha"].default
-    alpha_model: StepSize = COMMON["alpha_model"].default
+    alpha: StepSize = 1.0
+    alpha_model: StepSize = 1.0
     alpha_plan: StepSize | None = None
     epsilon: StepSize = COMMON["epsilon"].default
     schedule: str = COMMON["schedule"].default
@@ -160,6 +160,16 @@ class Agent:
         """Whether it plans with the true model."""
         model = self.shared("model")
         return KINDS[self.kind].true or (model in ESTIMATORS and ESTIMATORS[model].true)
+
+    @property
+    def has_network(self) -> bool:
+        """Whether its values are computed by a network."""
+        return self.shared("network") is not None
+
+    def refuse_network(self) -> None:
+        """Raise InputError if its values are computed by a network."""
+        if self.has_network:
+            raise InputError(f"agent: {self.name!r} has a network; backcast.run runs it in finite worlds")
 
     @property
     def begins_alike(self) -> bool:
@@ -228,6 +238,7 @@ class Agent:
 
     def build(self, setup: Setup) -> Parts:
         """The parts of this agent, at work in a world."""
+        self.refuse_network()
         kind = KINDS[self.kind]
         kind.check(setup, self)
         values: Any = zeros(setup.n_states, setup.n_actions)

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from backcast.core.arrays import Indices, Mask, Vector, as_whole
 from backcast.core.compiling import in_python, optional
 from backcast.core.errors import InputError
+from backcast.models.scoring import ModelScore, score_backward
 from backcast.values.contract import Values
 
 _NONE, _NOBODY = np.zeros(0), np.zeros(0, dtype=np.int64)
@@ -89,9 +90,9 @@ def _describes_steps_only(self: Any) -> bool:
 def _as_it_looks(self: Any, values: Values) -> Any:
     """What is shown of a model after a run: what it says of itself, or the part as it is."""
     if self.predecessors(0) is not None:
-        return LearnedBackward(self, values.n_states, values.n_actions)
+        return LearnedBackward(self, values.n_states, values.n_actions, values.as_array())
     if self.successors(0, 0) is not None:
-        return LearnedForward(self, values.n_states, values.n_actions)
+        return LearnedForward(self, values.n_states, values.n_actions, values.as_array())
     return self
 
 
@@ -126,6 +127,7 @@ class LearnedBackward:
     model: Any = field(repr=False)
     n_states: int
     n_actions: int
+    values: Any = field(default=None, repr=False, compare=False)
 
     def predict(self, s: int) -> Prediction:
         """The predecessors of s: which state and action led here?"""
@@ -190,6 +192,15 @@ class LearnedBackward:
             raise InputError("discounted: the paper's one-step model keeps no discounts; they are γ, or 0 at an end")
         return self._unless_unknown(self._spread(lambda known: known.probability * known.discount).sum(axis=2))
 
+    def score(self, exact: Any, values: Any = None) -> ModelScore:
+        """How far it is from the exact backward model, averaged over d_π.
+
+        Args:
+            exact: `backcast.exact.backward(mdp, policy)`.
+            values: that are corrected, (S,) or (S, A); by default those that were learned beside it.
+        """
+        return score_backward(self, exact, self.values if values is None else values)
+
     def _known(self, s: int) -> Known:
         known: Known = self.model.predecessors(s)
         return known
@@ -221,6 +232,7 @@ class LearnedForward:
     model: Any = field(repr=False)
     n_states: int
     n_actions: int
+    values: Any = field(default=None, repr=False, compare=False)
 
     def predict(self, s: int, a: int = 0) -> Prediction:
         """The successors of (s, a): what comes next?"""
