@@ -39,8 +39,7 @@ def estimators() -> Iterable[str]:
         if each.is_builtin:
             looks = ("forward", each.not_forward), ("backward", each.not_backward)
             words = " and ".join(way for way, why_not in looks if not why_not)
-            of = "features" if each.linear else "observations, by a network" if each.network else "states"
-            yield f"| `{each.name}` | {each.summary} | {of} | {words} |"
+            yield f"| `{each.name}` | {each.summary} | {'features' if each.linear else 'states'} | {words} |"
 
 
 def worlds() -> Iterable[str]:

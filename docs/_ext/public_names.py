@@ -12,7 +12,6 @@ MODULES = (
     "backcast.exact",
     "backcast.worlds",
     "backcast.features",
-    "backcast.networks",
     "backcast.extending",
     "backcast.testing",
 )

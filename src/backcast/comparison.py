@@ -245,7 +245,7 @@ class Comparison:
             raise InputError(f"seeds: {self._any.seeds[:5]} … were run, expected {expected}")
 
 
-def _named(field: str, given: Any, kind: type[T], check: Callable[[Any], None]) -> dict[str, T]:
+def _named(field: str, given: object, kind: type[T], check: Callable[[Any], None]) -> dict[str, T]:
     """Worlds or agents by name."""
     if isinstance(given, Mapping):
         pairs = [(str(name), each) for name, each in given.items()]
@@ -271,7 +271,7 @@ def _refuse_unmeasured(metric: str, places: Mapping[str, World]) -> None:
             raise InputError(f"metric: {metric!r} is measured in {its.purpose} worlds, and {name} is none")
 
 
-def _refuse_unsuited(world: str, place: World, agent: str, player: Agent, seed: Any) -> None:
+def _refuse_unsuited(world: str, place: World, agent: str, player: Agent, seed: int) -> None:
     """Raise if an agent cannot live in a world, before anything is run."""
     try:
         drawn = place.draw(seed)

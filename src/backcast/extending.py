@@ -11,22 +11,31 @@ from backcast.agents.row_planning import how_to_plan
 from backcast.agents.tabular_models import model_of_rows
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN, EPSILON, Step
+from backcast.core.nesting import Growing, Inside
 from backcast.core.randomness import Stream, uniform
 from backcast.core.setting_types import Bounds, Depends, Label, Setting, choice, number, switch, whole
 from backcast.drivers.metrics import METRICS, Measurable, Metric, register_metric
-from backcast.learners.contract import Learner
+from backcast.learners.contract import Learner, LearnerPart
 from backcast.learners.td import TD
-from backcast.models.contract import BackwardRows, Model, OutcomeRows
+from backcast.models.contract import BackwardRows, ForwardRows, Model, ModelPart, OutcomeRows, ProbabilityRows
 from backcast.models.counts import empty_counts
 from backcast.models.none import NoModel
 from backcast.models.readable import Known
 from backcast.models.rows import connect, empty_rows, find, grown_in, known_of
-from backcast.planners.backward import AllPredecessors, BackwardPlanner
-from backcast.planners.contract import Origins, Planner, StatePlanner, plan_from_first, plan_from_origins
-from backcast.planners.forward import AllSuccessors, ForwardPlanner, SampledSuccessors
+from backcast.planners.backward import AllPredecessors, BackwardPlanner, Correction
+from backcast.planners.contract import (
+    Origins,
+    Planner,
+    PlannerPart,
+    StatePlanner,
+    plan_from_first,
+    plan_from_origins,
+)
+from backcast.planners.forward import AllSuccessors, ForwardPlanner, Reevaluation, SampledSuccessors
 from backcast.planners.none import NoPlanner
 from backcast.planners.selective import SampledPredecessors
 from backcast.values.contract import Values
+from backcast.values.step_sizes import StepSizes
 from backcast.values.targets import td_error, td_target
 from backcast.worlds.chain import PerSeed
 from backcast.worlds.kinds import WORLDS, Picture, Sketch, WorldKind, register_world
@@ -49,18 +58,24 @@ __all__ = [
     "BackwardPlanner",
     "BackwardRows",
     "Bounds",
+    "Correction",
     "Depends",
     "Estimator",
     "ForwardPlanner",
+    "ForwardRows",
     "Grid",
+    "Growing",
+    "Inside",
     "Kind",
     "Known",
     "Label",
     "Learner",
+    "LearnerPart",
     "Line",
     "Measurable",
     "Metric",
     "Model",
+    "ModelPart",
     "NoModel",
     "NoPlanner",
     "Origins",
@@ -68,6 +83,9 @@ __all__ = [
     "PerSeed",
     "Picture",
     "Planner",
+    "PlannerPart",
+    "ProbabilityRows",
+    "Reevaluation",
     "SampledPredecessors",
     "SampledSuccessors",
     "Setting",
@@ -75,6 +93,7 @@ __all__ = [
     "Sketch",
     "StatePlanner",
     "Step",
+    "StepSizes",
     "Stream",
     "Values",
     "World",

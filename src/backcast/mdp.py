@@ -83,8 +83,8 @@ class FiniteMDP:
 
     def __init__(
         self,
-        transition: Any,
-        reward: Any,
+        transition: object,
+        reward: object,
         discount: float,
         start: ArrayLike,
         terminal: ArrayLike | None = None,
@@ -191,7 +191,7 @@ class FiniteMDP:
             settings = float(part["discount"]), part["start"], part["terminal"], bool(part["is_sparse"])
             return from_rows(table, reward, *settings)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         settings = self.discount, self.start, self.terminal, self.is_sparse
         return from_rows, (self.table, self.table_reward, *settings)
 
@@ -256,7 +256,9 @@ def _refuse_bad_sizes(archive: Archive) -> None:
     archive.refuse_too_large(_PEAK)
 
 
-def from_rows(table: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any, is_sparse: bool) -> FiniteMDP:
+def from_rows(
+    table: Matrix, reward: Matrix, discount: float, start: ArrayLike, terminal: ArrayLike, is_sparse: bool
+) -> FiniteMDP:
     """An MDP from sparse matrices (S*A, S), whose results come back dense unless it `is_sparse`."""
     mdp = FiniteMDP(table, reward, discount, start, terminal)
     mdp.__dict__["is_sparse"] = is_sparse

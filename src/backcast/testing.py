@@ -9,6 +9,7 @@
 Backcast's own kinds pass it (`tests/agents/test_conformance.py`).
 """
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -97,7 +98,7 @@ class AgentConformance(_Suite):
             else:  # one update of the weights, which is counted once, changes the values of many states
                 assert (changed > 0) == (counted > 0), f"{counted} updates counted, {changed} values changed"
 
-    def _planning_states(self) -> Any:
+    def _planning_states(self) -> Iterator[tuple[World, Parts, int, int]]:
         """Trained parts with values that are all different, and a transition s → s' between states that go on."""
         for world in self.worlds():
             parts = run_parts(world, self.agent())
@@ -147,9 +148,10 @@ class ExpectedPlanningConformance(_Suite):
         for s in range(world.n_states):
             parts = self.parts(world, frame="current")
             _set(parts.values, weights)
-            if hasattr(parts.model, "ahead"):
-                parts.model.ahead[:] = world.discount * v * ~world.mdp.terminal
-                parts.model.sum_ahead[0] = parts.model.ahead.sum()
+            model: Any = parts.model
+            if hasattr(model, "ahead"):
+                model.ahead[:] = world.discount * v * ~world.mdp.terminal
+                model.sum_ahead[0] = model.ahead.sum()
             ends = bool(world.mdp.terminal[s])
             step = Step(s, 0, 0.0, s, ends, False)
             parts.planner.plan(parts.model, parts.values, step, world.discount, np.ones(4))
@@ -194,7 +196,7 @@ def model_loss(probabilities: Vector, world: World, backward: bool) -> float:
 
 
 def _probabilities(parts: Parts, world: World) -> Vector:
-    model = parts.model.readable(parts.values)
+    model: Any = parts.model.readable(parts.values)
     full = np.nan_to_num(model.joint if _looks_back(parts) else model.transition)  # NaN: nothing is known
     return full.reshape(world.n_states if _looks_back(parts) else world.n_states * world.n_actions, -1)
 

@@ -1,16 +1,14 @@
 """The kind that chooses where to plan, in which direction and whether at all."""
 
-from typing import Any
-
 import numpy as np
 
 from backcast.agents.full_backups import ONE_BY_ONE, two_way_model
-from backcast.agents.kinds import Agent, Setup, register
+from backcast.agents.kinds import Agent, Built, Setup, register
 from backcast.agents.settings import PIECES
 from backcast.learners import TD
 from backcast.models.linked import linked
 from backcast.planners.blend import MOST, Blend, Choices, Gate
-from backcast.planners.prior import NoPrior, no_experience
+from backcast.planners.prior import NoPrior, Prior, no_experience
 from backcast.planners.queue import empty_queue
 
 _BACKUPS, _GATE, _PRIOR = 5, 1.0, True
@@ -27,7 +25,7 @@ _BACKUPS, _GATE, _PRIOR = 5, 1.0, True
     averages=True,
     reference="Backcast, docs/blend.md",
 )
-def blend(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def blend(setup: Setup, agent: Agent) -> Built:
     """Chooses where to plan, in which direction and whether at all, without a step size."""
     return linked(two_way_model(setup, agent)), blend_planner(setup, agent), TD(False)
 
@@ -49,7 +47,7 @@ def blend_planner(setup: Setup, agent: Agent) -> Blend:
     )
 
 
-def _prior(setup: Setup, chosen: bool | str) -> Any:
+def _prior(setup: Setup, chosen: bool | str) -> NoPrior | Prior:
     """Some pieces, given as one word; all of them, or none."""
     if chosen is False:
         return NoPrior()

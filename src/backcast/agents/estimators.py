@@ -8,14 +8,19 @@ what it says of itself.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from backcast.agents.settings import MODEL, SETTINGS
 from backcast.core.errors import InputError
 from backcast.core.registry import Registered, first_line, refuse_taken
 from backcast.core.setting_types import choice
+from backcast.models.contract import ModelPart
+from backcast.planners.backward import Correction
+from backcast.planners.forward import Reevaluation
 
-Estimate = Callable[[Any, Any, bool], tuple[Any, Any]]
+Estimated = tuple[ModelPart, Correction[Any, Any] | Reevaluation[Any, Any]]
+Estimate = Callable[..., Estimated]  # from a `Setup`, an `Agent` and whether to look forward
+E = TypeVar("E", bound=Estimate)
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,6 @@ class Estimator(Registered):
         called: what sentences call it; by default its name in quotes.
         linear: whether it is of features, and needs them, rather than of states that have numbers.
         true: whether it knows the world, rather than learns.
-        network: whether it is computed by a network, and needs one.
         leaves: whether it leaves some probability to outcomes that were never observed (`rows.width` above 0).
         takes: which of the settings `learn_by`, `buffer` and `sample`, which make no difference to all models of
             features, make one to it.
@@ -44,7 +48,6 @@ class Estimator(Registered):
     called: str = ""
     linear: bool = False
     true: bool = False
-    network: bool = False
     leaves: bool = False
     takes: tuple[str, ...] = ()
     not_forward: str = ""
@@ -65,7 +68,7 @@ class Estimator(Registered):
 ESTIMATORS: dict[str, Estimator] = {}
 
 
-def register_estimator(name: str, **more: Any) -> Callable[[Any], Any]:
+def register_estimator(name: str, **more: Any) -> Callable[[E], E]:
     """Decorator: make a function (setup, agent, forward) → (model, how) available as model="name".
 
     Its docstring is shown by `backcast list`. All kinds that take Backcast's setting `model` then take it.
@@ -75,7 +78,7 @@ def register_estimator(name: str, **more: Any) -> Callable[[Any], Any]:
         more: the other attributes of `Estimator`.
     """
 
-    def add(build: Any) -> Any:
+    def add(build: E) -> E:
         if not is_name(name):
             raise InputError(f"model: {name!r} given, expected small letters, digits and '-'")
         refuse_taken("model", name, ESTIMATORS.get(name))
@@ -85,7 +88,7 @@ def register_estimator(name: str, **more: Any) -> Callable[[Any], Any]:
     return add
 
 
-def is_name(name: Any) -> bool:
+def is_name(name: object) -> bool:
     """Whether an estimator may be called so: small letters, digits and "-"."""
     return isinstance(name, str) and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) is not None
 
@@ -93,7 +96,7 @@ def is_name(name: Any) -> bool:
 def add_estimator(estimator: Estimator) -> None:
     """Have an estimator, and a setting `model` that allows it."""
     ESTIMATORS[estimator.name] = estimator
-    of_states = tuple(name for name, each in ESTIMATORS.items() if not each.linear and not each.network)
+    of_states = tuple(name for name, each in ESTIMATORS.items() if not each.linear)
     meaning = SETTINGS["model"].meaning
     SETTINGS["model"] = choice("model", meaning, *ESTIMATORS, lab=of_states, default=MODEL)
 

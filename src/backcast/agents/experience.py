@@ -1,14 +1,13 @@
 """Baselines that plan from experience: Dyna, by a model of it, and replay, by the experience itself."""
 
-from typing import Any
-
 import numpy as np
 
-from backcast.agents.combinations import about_memory, about_networks
-from backcast.agents.kinds import Agent, Setup, register
-from backcast.agents.settings import LINEAR_VALUES, NEURAL_VALUES
+from backcast.agents.combinations import about_memory
+from backcast.agents.kinds import Agent, Built, Setup, register
+from backcast.agents.settings import LINEAR_VALUES
 from backcast.agents.tabular_models import one_step_forward
 from backcast.models.counts import empty_counts
+from backcast.models.forward import ForwardModel
 from backcast.planners.dyna import Dyna, DynaPlus, no_draws, no_pairs
 from backcast.planners.replay import Replay, empty_memory, empty_prioritized_memory
 
@@ -27,7 +26,7 @@ _FORGETS = 0.5  # of Dyna-Q+: docs/agents.md has what was measured
     reference="Sutton, Integrated Architectures for Learning, Planning, and Reacting, ICML 1990",
     averages=True,
 )
-def dyna(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def dyna(setup: Setup, agent: Agent) -> Built:
     """Dyna-Q: counts what follows, and updates pairs drawn uniformly from those experienced."""
     pairs, samples = no_pairs(setup.n_states * setup.n_actions), agent.shared("sample", _SAMPLES)
     return _counts(setup, agent), Dyna(samples, pairs, setup.stream(), no_draws(samples), agent.step_sizes(setup))
@@ -46,7 +45,7 @@ def dyna(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     reference="Sutton and Barto, Reinforcement Learning: An Introduction, 2018, section 8.3",
     averages=True,
 )
-def dyna_plus(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def dyna_plus(setup: Setup, agent: Agent) -> Built:
     """Dyna-Q+: Dyna-Q whose counts forget, and that imagines a bonus for what was not tried for long."""
     n_pairs = setup.n_states * setup.n_actions
     planner = DynaPlus(
@@ -66,13 +65,13 @@ def dyna_plus(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     family="Replay and Dyna",
     plans=True,
     learns_model=False,
-    settings=("sample", "buffer", "features", *NEURAL_VALUES),
+    settings=("sample", "buffer", *LINEAR_VALUES),
     defaults={"sample": _SAMPLES, "buffer": _BUFFER},
-    rules=(about_networks, about_memory),
+    rules=(about_memory,),
     reference="Lin, Self-Improving Reactive Agents Based on Reinforcement Learning, Planning and Teaching, 1992",
     averages=True,
 )
-def replay(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def replay(setup: Setup, agent: Agent) -> Built:
     """Remembers transitions and learns again from some of them, drawn uniformly."""
     return empty_memory(agent.shared("buffer", _BUFFER)), _replay(setup, agent)
 
@@ -88,13 +87,13 @@ def replay(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     reference="Schaul, Quan, Antonoglou and Silver, Prioritized Experience Replay, ICLR 2016",
     averages=True,
 )
-def prioritized_replay(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def prioritized_replay(setup: Setup, agent: Agent) -> Built:
     """Remembers transitions and learns again from some of them, likelier where the error was large."""
     memory = empty_prioritized_memory(agent.shared("buffer", _BUFFER), agent.shared("exponent", _EXPONENT))
     return memory, _replay(setup, agent)
 
 
-def _counts(setup: Setup, agent: Agent, forgets: float = 0.0) -> Any:
+def _counts(setup: Setup, agent: Agent, forgets: float = 0.0) -> ForwardModel:
     """The one-step forward model by counts, which forget at the rate of the agent's `forget`, or by default this."""
     rows = empty_counts(setup.fan_out())
     return one_step_forward(setup, agent, rows, forgets=agent.shared("forget", forgets))

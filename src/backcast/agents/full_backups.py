@@ -1,17 +1,15 @@
 """Kinds that plan by full backups of a counted model: the most urgent ones first, or all of them."""
 
-from typing import Any
-
 import numpy as np
 
-from backcast.agents.kinds import Agent, Setup, register
+from backcast.agents.kinds import Agent, Built, Setup, register
 from backcast.learners import TD
 from backcast.models.counts import empty_counts
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.certainty import CertaintyEquivalence
 from backcast.planners.dyna import no_pairs
 from backcast.planners.queue import empty_queue
-from backcast.planners.small_backups import BySize, SmallBackups
+from backcast.planners.small_backups import BySize, SmallBackups, Urgency
 from backcast.planners.sweeping import ByCostToGo, MooreAtkeson, PengWilliams
 from backcast.values.table import zeros
 
@@ -32,7 +30,7 @@ _BACKUPS = 5  # after each real step
     " Processes, ICAPS 2005",
     averages=True,
 )
-def sweeping(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def sweeping(setup: Setup, agent: Agent) -> Built:
     """Prioritized sweeping: full backups of a counted model where they change most (variant: whose priorities)."""
     variant, model = agent.shared("variant", "moore-atkeson"), two_way_model(setup, agent)
     if variant == "mcmahan-gordon":
@@ -56,7 +54,7 @@ def sweeping(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     reference="van Seijen and Sutton, Planning by Prioritized Sweeping with Small Backups, ICML 2013",
     averages=True,
 )
-def small_backups(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def small_backups(setup: Setup, agent: Agent) -> Built:
     """Prioritized sweeping by small backups, O(1) each; real steps are learned from by its planner, never by TD."""
     return two_way_model(setup, agent), small_backups_planner(setup, agent, BySize()), TD(False)
 
@@ -71,12 +69,12 @@ def small_backups(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     reference="Kumar and Varaiya, Stochastic Systems: Estimation, Identification and Adaptive Control, 1986",
     averages=True,
 )
-def certainty_equivalence(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def certainty_equivalence(setup: Setup, agent: Agent) -> Built:
     """After each episode the values that solve the counted model, whatever TD made of them during the episode."""
     return two_way_model(setup, agent), CertaintyEquivalence(no_pairs(setup.n_states * setup.n_actions))
 
 
-def small_backups_planner(setup: Setup, agent: Agent, urgency: Any) -> SmallBackups:
+def small_backups_planner(setup: Setup, agent: Agent, urgency: Urgency) -> SmallBackups:
     """A planner that has passed on nothing yet."""
     n_states, backups = setup.n_states, agent.shared("sample", _BACKUPS)
     return SmallBackups(backups, np.zeros(n_states), empty_queue(n_states), urgency)

@@ -7,7 +7,7 @@ way.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,24 @@ from backcast.core.nesting import with_all_inside
 from backcast.core.randomness import Stream, imagination
 from backcast.core.registry import Registered, first_line, refuse_taken
 from backcast.core.setting_types import Depends, Setting, free
+from backcast.features.maps import FeatureMap
+from backcast.learners.contract import Learner, LearnerPart
 from backcast.learners.td import TD
+from backcast.models.contract import Model, ModelPart
+from backcast.planners.contract import AnyPlanner, PlannerPart
+from backcast.values.contract import Values
 from backcast.values.linear import Features, LinearValues, zero_values
 from backcast.values.observations import Observations
 from backcast.values.state_features import features_of_states
-from backcast.values.step_sizes import step_sizes, step_sizes_of_features
+from backcast.values.step_sizes import StepSizes, step_sizes, step_sizes_of_features
 from backcast.values.table import zeros
 from backcast.worlds.world import World
 
 StepSize = float | Sequence[float]
 Rule = Callable[["Kind", Mapping[str, Any], str], Iterable[tuple[bool, str]]]
+Built = tuple[ModelPart, PlannerPart[Any, Any]] | tuple[ModelPart, PlannerPart[Any, Any], LearnerPart]
+Build = Callable[["Setup", "Agent"], Built]
+B = TypeVar("B", bound=Build)
 RESERVED = ("kind", "label", "only", "grid", "search")  # keys of an agent in a study, beside its settings
 
 
@@ -65,7 +73,7 @@ class Setup:
         """Random numbers apart from those of the world and of actions: 0 planning, 1 models, 2 planning forward."""
         return imagination(self.seed, purpose)
 
-    def features(self, recipe: Any) -> tuple[Features, int, int]:
+    def features(self, recipe: FeatureMap) -> tuple[Features, int, int]:
         """The features of all states, how many there are, and how many of them were given."""
         if self.observations is not None:
             return self.observations.features(recipe)
@@ -97,10 +105,10 @@ class Setup:
 class Parts(NamedTuple):
     """An agent at work: its model, its planner, its learner, its values, and what it counts."""
 
-    model: Any
-    planner: Any
-    learner: Any
-    values: Any  # `backcast.values.contract.Values`
+    model: Model
+    planner: AnyPlanner
+    learner: Learner
+    values: Values
     discount: float
     updates: NDArray[np.int64]  # (2,): value updates by learning and by planning
 
@@ -126,8 +134,8 @@ class Agent:
     kind: str
     frame: str | None = None
     learn: bool = COMMON["learn"].default
-    alpha: StepSize = 1.0
-    alpha_model: StepSize = 1.0
+    alpha: StepSize = COMMON["alpha"].default
+    alpha_model: StepSize = COMMON["alpha_model"].default
     alpha_plan: StepSize | None = None
     epsilon: StepSize = COMMON["epsilon"].default
     schedule: str = COMMON["schedule"].default
@@ -143,7 +151,7 @@ class Agent:
         frame = f"@{self.frame}" if self.frame else ""
         return ("" if self.learn else "pure:") + self.kind + frame + describe(self.settings)
 
-    def get(self, setting: str, usual: Any = None) -> Any:
+    def get(self, setting: str, usual: object = None) -> Any:
         """The value of a setting; if it was not given the default of its kind, and if there is none the usual one."""
         given = dict(self.settings)
         if setting in given:
@@ -151,7 +159,7 @@ class Agent:
         default = KINDS[self.kind].usual(setting, given) if self.kind in KINDS else None
         return usual if default is None else default
 
-    def shared(self, setting: str, usual: Any = None) -> Any:
+    def shared(self, setting: str, usual: object = None) -> Any:
         """The same of one of Backcast's settings: what its kind registered by this name is something else."""
         return usual if KINDS[self.kind].has_own(setting) else self.get(setting, usual)
 
@@ -160,16 +168,6 @@ class Agent:
         """Whether it plans with the true model."""
         model = self.shared("model")
         return KINDS[self.kind].true or (model in ESTIMATORS and ESTIMATORS[model].true)
-
-    @property
-    def has_network(self) -> bool:
-        """Whether its values are computed by a network."""
-        return self.shared("network") is not None
-
-    def refuse_network(self) -> None:
-        """Raise InputError if its values are computed by a network."""
-        if self.has_network:
-            raise InputError(f"agent: {self.name!r} has a network; backcast.run runs it in finite worlds")
 
     @property
     def begins_alike(self) -> bool:
@@ -230,7 +228,7 @@ class Agent:
         """Whether the step size of an update is α / n, after n updates of the same entry."""
         return self.schedule == "average"
 
-    def step_sizes(self, setup: Setup) -> Any:
+    def step_sizes(self, setup: Setup) -> StepSizes:
         """How far updates of values go, counted apart from all others: for one learner or one planner."""
         if self.averages and setup.values is not None:
             return step_sizes_of_features(setup.values)
@@ -238,10 +236,9 @@ class Agent:
 
     def build(self, setup: Setup) -> Parts:
         """The parts of this agent, at work in a world."""
-        self.refuse_network()
         kind = KINDS[self.kind]
         kind.check(setup, self)
-        values: Any = zeros(setup.n_states, setup.n_actions)
+        values: Values = zeros(setup.n_states, setup.n_actions)
         if self.shared("features") is not None:
             values = zero_values(*setup.features(self.shared("features")), setup.n_actions)
             setup = replace(setup, values=values)
@@ -249,9 +246,9 @@ class Agent:
         if setup.values is not None:
             _refuse_tables(kind.name, (planner, *learner))
         return Parts(
-            model,
-            planner,
-            learner[0] if learner else TD(self.learn, self.step_sizes(setup)),
+            cast(Model, model),  # `part` has added what it leaves out
+            cast(AnyPlanner, planner),
+            cast(Learner, learner[0] if learner else TD(self.learn, self.step_sizes(setup))),
             values,
             setup.discount,
             np.zeros(2, dtype=np.int64),
@@ -291,7 +288,7 @@ class Kind(Registered):
 
     name: str
     summary: str
-    build: Callable[[Setup, Agent], tuple[Any, ...]]
+    build: Build
     frame: str | None = None
     only: str | None = None
     plans: bool = False
@@ -313,7 +310,7 @@ class Kind(Registered):
     rules: tuple[Rule, ...] = ()
 
     @property
-    def function(self) -> Callable[[Setup, Agent], tuple[Any, ...]]:
+    def function(self) -> Build:
         """What was registered."""
         return self.build
 
@@ -379,7 +376,7 @@ def register(
     reference: str = "",
     defaults: Mapping[str, Any] | None = None,
     **more: Any,
-) -> Callable[[Any], Any]:
+) -> Callable[[B], B]:
     """Decorator: make a function (setup, agent) → (model, planner[, learner]) available as a kind.
 
     Its docstring is shown by `backcast list`.
@@ -398,7 +395,7 @@ def register(
         more: the other attributes of `Kind`.
     """
 
-    def add(build: Any) -> Any:
+    def add(build: B) -> B:
         refuse_taken("kind", name, KINDS.get(name))
         summary = first_line(build.__doc__)
         can_plan = frame is not None if plans is None else plans
@@ -421,17 +418,17 @@ def register(
     return add
 
 
-def _refuse_tables(kind: str, parts: Iterable[Any]) -> None:
+def _refuse_tables(kind: str, parts: Iterable[PlannerPart[Any, Any] | LearnerPart]) -> None:
     """Raise if a part needs a table of values, and they are linear in features."""
     for part in (each for one in parts for each in with_all_inside(one)):
-        if hasattr(part, "needs_table") and part.needs_table():
+        if part.needs_table():
             raise InputError(
                 f"features: {kind!r} plans by {type(part).__name__}, which needs a table of values; leave them out (the"
                 " author of the kind finds in docs/extending.md what plans with both)"
             )
 
 
-def _drawn_by_seeds(recipe: Any) -> bool:
+def _drawn_by_seeds(recipe: FeatureMap) -> bool:
     """Whether every seed draws its own features."""
     return dict(recipe.settings).get("seed", 0) is None
 

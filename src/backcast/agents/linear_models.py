@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from backcast.agents.estimators import ESTIMATORS, register_estimator
+from backcast.agents.estimators import ESTIMATORS, Estimated, register_estimator
 from backcast.agents.kinds import Agent, Setup
 from backcast.agents.settings import RESIDUALS, RIDGE, with_setting
 from backcast.core.arrays import Indices
 from backcast.core.setting_types import Depends
+from backcast.models.contract import ModelPart
 from backcast.models.linear.abstract import CorrectionModel
 from backcast.models.linear.expectation import BackwardExpectation, BackwardFeatures, ForwardExpectation
 from backcast.models.linear.exponential import (
@@ -55,28 +56,28 @@ class LinearModels:
         by_rls = agent.shared("learn_by") == "rls"
         self.ridge = agent.shared("ridge", RIDGE) if by_rls else None
 
-    def abstract(self) -> tuple[Any, Any]:
+    def abstract(self) -> Estimated:
         """The corrections themselves."""
         return CorrectionModel(self._fit(self.values.w.size, self._corrected()), self.forward), LearnedCorrection()
 
-    def naive(self) -> tuple[Any, Any]:
+    def naive(self) -> Estimated:
         """The mean of the features before."""
         return self._of_features(0), MeanFeatures()
 
-    def gaussian(self) -> tuple[Any, Any]:
+    def gaussian(self) -> Estimated:
         """The mean of the features before, and residuals to draw around it."""
         samples, residuals = self.agent.shared("sample", 1), self.agent.shared("buffer", RESIDUALS)
         return self._of_features(residuals), DrawnFeatures(samples, np.zeros(self.values.w.size), self.setup.stream())
 
-    def expectation(self) -> tuple[Any, Any]:
+    def expectation(self) -> Estimated:
         """Expected features, or a measure over pairs."""
         return self._planned(self._expectation())
 
-    def exponential(self, objective: int) -> tuple[Any, Any]:
+    def exponential(self, objective: int) -> Estimated:
         """An exponential family, learned by this objective."""
         return self._planned(self._exponential(objective))
 
-    def _planned(self, model: Any) -> tuple[Any, Any]:
+    def _planned(self, model: ModelPart) -> Estimated:
         """A model of outcomes, and how it is planned with."""
         samples, step_sizes = self.agent.shared("sample"), self.agent.step_sizes(self.setup)
         if samples is not None:
@@ -85,7 +86,7 @@ class LinearModels:
             return model, ExpectedTargets(step_sizes)
         return model, ExpectedOutcomes(np.zeros(self.setup.n_states * self.setup.n_actions), step_sizes)
 
-    def _expectation(self) -> Any:
+    def _expectation(self) -> ModelPart:
         n, actions = self.values.n_features, self.setup.n_actions
         if self.forward and self.ridge is not None:
             return forward_least_squares(self.inputs, self.n_inputs, n, actions, self.ridge)
@@ -104,7 +105,7 @@ class LinearModels:
             by_pair=self.setup.is_prediction,
         )
 
-    def _exponential(self, objective: int) -> Any:
+    def _exponential(self, objective: int) -> ModelPart:
         setup, branches = self.setup, 1 if self.forward else self.setup.n_actions
         outcomes, outputs = setup.n_states * branches, self.n_inputs * branches
         family = ExponentialFamily(
@@ -168,7 +169,7 @@ class LinearModels:
 
 
 @register_estimator("expectation", linear=True, takes=("learn_by",))
-def expectation(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def expectation(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """Expected features of what follows; looking backward, a measure over the pairs before."""
     return LinearModels(setup, agent, forward).expectation()
 
@@ -180,19 +181,19 @@ def expectation(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     not_forward="to plan with the mean of the features alone is right there; use 'expectation'",
     not_averaged=_ALONG_NO_STATE,
 )
-def naive(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def naive(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """Looking backward, the mean of the features before, as if it were those of one pair."""
     return LinearModels(setup, agent, forward).naive()
 
 
 @register_estimator("likelihood", linear=True, takes=("sample",))
-def likelihood(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def likelihood(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """An exponential family over the states known, learned by maximum likelihood: the softmax of linear models."""
     return LinearModels(setup, agent, forward).exponential(LIKELIHOOD)
 
 
 @register_estimator("planner-aware", linear=True, takes=("sample",))
-def planner_aware(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def planner_aware(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """The same family as "likelihood", learned from the error of its expected correction."""
     return LinearModels(setup, agent, forward).exponential(PLANNER_AWARE)
 
@@ -204,13 +205,13 @@ def planner_aware(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     not_forward="samples around the mean make on average the update of 'expectation'; use that",
     not_averaged=_ALONG_NO_STATE,
 )
-def gaussian(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def gaussian(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """Looking backward, features drawn around their mean."""
     return LinearModels(setup, agent, forward).gaussian()
 
 
 @register_estimator("abstract", linear=True, not_averaged=_ALONG_NO_STATE)
-def abstract(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def abstract(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """The expected corrections themselves, as functions of the features."""
     return LinearModels(setup, agent, forward).abstract()
 
@@ -221,7 +222,7 @@ def abstract(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     takes=("sample",),
     not_averaged="it is learned for one step size that all states share, and then each has its own",
 )
-def meta(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def meta(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """The same family as "likelihood", learned so that little error is left after planning with it."""
     return LinearModels(setup, agent, forward).exponential(META)
 

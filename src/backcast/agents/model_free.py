@@ -1,9 +1,7 @@
 """The model-free neighbours of the paper's agents: SARSA, returns, traces, and the traces that are expected."""
 
-from typing import Any
-
 from backcast.agents.combinations import about_memory
-from backcast.agents.kinds import Agent, Setup, register
+from backcast.agents.kinds import Agent, Built, Setup, register
 from backcast.agents.settings import LINEAR_VALUES
 from backcast.core.errors import InputError
 from backcast.learners.expected_trace import ExpectedTraceLearner, expected_traces
@@ -34,7 +32,7 @@ _MOST_PLACES = 20_000_000  # of expected traces, 24 bytes each
     spans=False,
     averages=True,
 )
-def sarsa(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def sarsa(setup: Setup, agent: Agent) -> Built:
     """Learns what the policy that acts is worth, from the action that it took next: SARSA, or n-step SARSA."""
     return NoModel(), NoPlanner(), Sarsa(_window(setup, agent))
 
@@ -54,7 +52,7 @@ def sarsa(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     spans=False,
     averages=True,
 )
-def expected_sarsa(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def expected_sarsa(setup: Setup, agent: Agent) -> Built:
     """Learns what the policy that acts is worth, from all that it might do next: Expected SARSA, also over n steps."""
     return NoModel(), NoPlanner(), ExpectedSarsa(_window(setup, agent))
 
@@ -70,7 +68,7 @@ def expected_sarsa(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     " Singh and Sutton, Reinforcement Learning with Replacing Eligibility Traces, Machine Learning 1996",
     averages=True,
 )
-def monte_carlo(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def monte_carlo(setup: Setup, agent: Agent) -> Built:
     """Learns values from the returns of whole episodes: every-visit Monte Carlo."""
     return NoModel(), NoPlanner(), monte_carlo_learner(setup.max_steps, agent.step_sizes(setup))
 
@@ -89,7 +87,7 @@ def monte_carlo(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     reference="Sutton, Learning to Predict by the Methods of Temporal Differences, Machine Learning 1988",
     averages=True,
 )
-def td_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def td_lambda(setup: Setup, agent: Agent) -> Built:
     """Learns values from real steps, with eligibility traces: TD(λ)."""
     traces = no_traces(1, setup.n_states * setup.n_actions)
     replacing = agent.shared("traces") == "replacing"
@@ -110,7 +108,7 @@ def td_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     reference="Watkins, Learning from Delayed Rewards, 1989",
     averages=True,
 )
-def q_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def q_lambda(setup: Setup, agent: Agent) -> Built:
     """Learns values from real steps, with traces that are cut by exploration: Watkins's Q(λ)."""
     return td_lambda(setup, agent)
 
@@ -126,7 +124,7 @@ def q_lambda(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     reference="van Hasselt, Madjiheurem, Hessel, Silver, Barreto and Borsa, Expected Eligibility Traces, AAAI 2021",
     averages=True,
 )
-def expected_trace(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def expected_trace(setup: Setup, agent: Agent) -> Built:
     """Learns which pairs lead to a pair and gives all of them credit: expected eligibility traces, ET(λ)."""
     pairs = setup.n_states * setup.n_actions
     if pairs**2 > _MOST_PLACES:

@@ -1,35 +1,28 @@
 """The kinds of the paper: learning alone, and planning forward or backward with a learned or a true model."""
 
 import dataclasses
-from typing import Any
+from typing import Any, cast
 
-from backcast.agents.combinations import PLANNING, about_memory, about_networks
-from backcast.agents.estimators import ESTIMATORS, Estimator
-from backcast.agents.kinds import Agent, Setup, register
+from backcast.agents.combinations import PLANNING, about_memory
+from backcast.agents.estimators import ESTIMATORS, Estimated, Estimator
+from backcast.agents.kinds import Agent, Built, Setup, register
 from backcast.agents.linear_models import BUFFER, LEARN_BY
-from backcast.agents.settings import NEURAL_MODELS, NEURAL_VALUES, usual_model
+from backcast.agents.settings import LINEAR_VALUES, usual_model
 from backcast.agents.tabular_models import lambda_by_td
 from backcast.core.errors import InputError, nearest
-from backcast.core.setting_types import Depends
 from backcast.learners import NStep
 from backcast.learners.window import empty_window
 from backcast.models import BothModels, NoModel
+from backcast.models.contract import BackwardRows, ForwardRows, ModelPart
 from backcast.planners import BackwardPlanner, BothPlanners, ForwardPlanner, NoPlanner
+from backcast.planners.backward import Correction
+from backcast.planners.forward import Reevaluation
 
 _SPANS = ("horizon", "weights", "lam", "lam_by", "option")
 _LINEAR = ("features", "model_features", "learn_by", "ridge", "memory")
-_NEURAL = (*NEURAL_VALUES, *NEURAL_MODELS)
-_FORWARD = (*_LINEAR, "model", *_SPANS, "sample", "top", "forget", *_NEURAL)
-_BACKWARD = (
-    *(*_LINEAR, "model", *_SPANS, "conditioned", "sample", "top", "depth", "forget", "importance", "buffer"),
-    *_NEURAL,
-)
-_BOTH = ("model", "sample", "top", "forget", "features", *_NEURAL)
-_MODEL_OF_BOTH = Depends(
-    lambda given: "counts" if given.get("network") is None else usual_model(given),
-    "counts; contrastive with a network",
-    "counts",
-)
+_FORWARD = (*_LINEAR, "model", *_SPANS, "sample", "top", "forget")
+_BACKWARD = (*_LINEAR, "model", *_SPANS, "conditioned", "sample", "top", "depth", "forget", "importance", "buffer")
+_BOTH = ("model", "sample", "top", "forget", "features")
 _PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Assignment, NeurIPS 2020"
 
 
@@ -40,15 +33,15 @@ _PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Ass
     only="prediction",
     counterpart="q",
     learns_model=False,
-    settings=("horizon", "features", *NEURAL_VALUES),
+    settings=("horizon", *LINEAR_VALUES),
     defaults={"horizon": 1},
-    rules=(about_networks, about_memory),
+    rules=(about_memory,),
     reference="Sutton, Learning to Predict by the Methods of Temporal Differences, 1988; over n steps: Sutton and"
     " Barto, Reinforcement Learning, 2nd ed. 2018, section 7.1",
     spans=False,
     averages=True,
 )
-def td(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def td(setup: Setup, agent: Agent) -> Built:
     """Learns values from real steps only: TD(0), or n-step TD."""
     n = agent.shared("horizon", 1)
     if n == 1:
@@ -63,14 +56,14 @@ def td(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     only="control",
     counterpart="td",
     learns_model=False,
-    settings=("horizon", "features", *NEURAL_VALUES),
+    settings=("horizon", *LINEAR_VALUES),
     defaults={"horizon": 1},
-    rules=(about_networks, about_memory),
+    rules=(about_memory,),
     reference="Watkins, Learning from Delayed Rewards, 1989",
     spans=False,
     averages=True,
 )
-def q(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def q(setup: Setup, agent: Agent) -> Built:
     """Learns values from real steps only: Q-learning, or over n steps, cut by exploration."""
     return td(setup, agent)
 
@@ -86,10 +79,10 @@ def q(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     averages=True,
     reference=_PAPER,
 )
-def forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def forward(setup: Setup, agent: Agent) -> tuple[ModelPart, ForwardPlanner]:
     """Learns a forward model and re-evaluates a state from its imagined successors (Algorithm 3)."""
     model, how = _model_and_how(setup, agent, looks_forward=True)
-    return model, ForwardPlanner(agent.plans_from_current, not agent.learn, how)
+    return model, ForwardPlanner(agent.plans_from_current, not agent.learn, cast(Reevaluation[Any, Any], how))
 
 
 @register(
@@ -103,10 +96,10 @@ def forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     averages=True,
     reference=_PAPER,
 )
-def backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def backward(setup: Setup, agent: Agent) -> tuple[ModelPart, BackwardPlanner]:
     """Learns a backward model and corrects all states that lead to a state (Algorithms 2 and 4)."""
     model, how = _model_and_how(setup, agent, looks_forward=False)
-    return model, BackwardPlanner(agent.plans_from_current, not agent.learn, how)
+    return model, BackwardPlanner(agent.plans_from_current, not agent.learn, cast(Correction[Any, Any], how))
 
 
 @register(
@@ -121,7 +114,7 @@ def backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     reference=_PAPER,
     averages=True,
 )
-def true_forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def true_forward(setup: Setup, agent: Agent) -> Built:
     """Plans forward with the true transitions, rewards and terminations."""
     return forward(setup, agent)
 
@@ -140,7 +133,7 @@ def true_forward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     reference=_PAPER,
     averages=True,
 )
-def true_backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def true_backward(setup: Setup, agent: Agent) -> Built:
     """Plans backward with the true backward model of the policy that is evaluated."""
     return backward(setup, agent)
 
@@ -153,21 +146,21 @@ def true_backward(setup: Setup, agent: Agent) -> tuple[Any, ...]:
     direction="both",
     numbered=True,
     settings=_BOTH,
-    defaults={"model": _MODEL_OF_BOTH},
+    defaults={"model": "counts"},
     rules=PLANNING,
     averages=True,
     reference=_PAPER,
 )
-def both(setup: Setup, agent: Agent) -> tuple[Any, ...]:
+def both(setup: Setup, agent: Agent) -> Built:
     """Forward planning from s and backward planning from s' in each step, with counted models of both directions."""
     others = (pair for pair in agent.settings if pair[0] != "model")
     counted = (("model", agent.get("model", "counts")), *others)
     ahead, behind = (dataclasses.replace(agent, kind=kind, settings=counted) for kind in ("forward", "backward"))
     (model, planner), (back, planner_back) = forward(setup, ahead), backward(setup, behind)
-    return BothModels(model, back), BothPlanners(planner, planner_back)
+    return BothModels(cast(ForwardRows, model), cast(BackwardRows, back)), BothPlanners(planner, planner_back)
 
 
-def _model_and_how(setup: Setup, agent: Agent, looks_forward: bool) -> tuple[Any, Any]:
+def _model_and_how(setup: Setup, agent: Agent, looks_forward: bool) -> Estimated:
     """A model, as the agent's `model` says, and how it is planned with."""
     if agent.shared("lam_by") == "td":
         return lambda_by_td(setup, agent, looks_forward)

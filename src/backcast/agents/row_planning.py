@@ -6,6 +6,7 @@ import numpy as np
 
 from backcast.agents.kinds import Agent, Setup
 from backcast.core.errors import InputError
+from backcast.models.contract import HasRows
 from backcast.planners import (
     AllPredecessors,
     AllSuccessors,
@@ -13,10 +14,14 @@ from backcast.planners import (
     SampledPredecessors,
     SampledSuccessors,
 )
+from backcast.planners.backward import Correction
+from backcast.planners.forward import Reevaluation
 from backcast.planners.linear import WeighedPredecessors
 
 
-def how_to_plan(setup: Setup, agent: Agent, forward: bool, model: Any) -> Any:
+def how_to_plan(
+    setup: Setup, agent: Agent, forward: bool, model: HasRows
+) -> Correction[Any, Any] | Reevaluation[Any, Any]:
     """The `how` of a `ForwardPlanner` or a `BackwardPlanner` for a model with rows of states.
 
     It is one for a table of values, or for values that are linear in features; for all outcomes of a row, or as the
@@ -39,7 +44,7 @@ def how_to_plan(setup: Setup, agent: Agent, forward: bool, model: Any) -> Any:
     return _successors(setup, agent) if forward else _predecessors(setup, agent)
 
 
-def _successors(setup: Setup, agent: Agent) -> Any:
+def _successors(setup: Setup, agent: Agent) -> Reevaluation[Any, Any]:
     """Expected updates over all or the most probable successors, or sampled ones."""
     samples = agent.shared("sample")
     if samples is None:
@@ -47,7 +52,7 @@ def _successors(setup: Setup, agent: Agent) -> Any:
     return SampledSuccessors(samples, setup.stream(2), agent.step_sizes(setup))
 
 
-def _predecessors(setup: Setup, agent: Agent) -> Any:
+def _predecessors(setup: Setup, agent: Agent) -> Correction[Any, Any]:
     """Corrections of all predecessors, of the most probable or of sampled ones, and of theirs in turn."""
     samples, top, depth = agent.shared("sample"), agent.shared("top", 0), agent.shared("depth", 1)
     step_sizes = agent.step_sizes(setup)

@@ -1,11 +1,11 @@
 """Models of states: how forward and backward planning's models are estimated, and made as an agent's settings say."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from backcast.agents.estimators import register_estimator
+from backcast.agents.estimators import Estimated, register_estimator
 from backcast.agents.kinds import Agent, Setup
 from backcast.agents.room import room_for
 from backcast.agents.row_planning import how_to_plan
@@ -13,28 +13,29 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.core.locality import side_by_side
 from backcast.models import BackwardModel, ExtendedForward, ExtendedModel, ForwardModel, LambdaModel
+from backcast.models.contract import BackwardRows, HasRows, OutcomeRows
 from backcast.models.counts import CountRows, empty_counts
 from backcast.models.lambda_td import empty_mixtures
 from backcast.models.options import option_chances, per_state
-from backcast.models.rows import empty_rows
+from backcast.models.rows import Rows, empty_rows
 from backcast.models.trajectory import GREEDY, NOBODY, Stop, empty_trajectory
 from backcast.models.truth import backward_rows, extended_rows, forward_rows, restart_rows
 from backcast.values.step_sizes import step_sizes, step_sizes_at_first
 
 _LONGEST = 2048  # steps that a model looks back at most where states decide
-MakeRows = Callable[[Indices, int], Any]  # from places for each row, (rows,), and the number of outcomes
+MakeRows = Callable[[Indices, int], OutcomeRows]  # from places for each row, (rows,), and the number of outcomes
 
 
 @register_estimator("softmax", leaves=True, called="a softmax")
-def softmax(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def softmax(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """The paper's: logits of all outcomes, moved by steps of cross-entropy; in control, rewards of states."""
 
-    def rows(room: Indices, width: int) -> Any:
+    def rows(room: Indices, width: int) -> Rows:
         return empty_rows(room, width, agent.averages)
 
     if agent.looks_far:
         return model_of_rows(setup, agent, forward, rows)
-    model: Any
+    model: HasRows
     if forward:
         by_pair = setup.is_prediction
         model = one_step_forward(setup, agent, rows(setup.fan_out(), setup.n_states), by_pair=by_pair)
@@ -44,17 +45,17 @@ def softmax(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
 
 
 @register_estimator("counts")
-def counts(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def counts(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """How often each outcome was observed: the maximum-likelihood estimate."""
     return model_of_rows(setup, agent, forward, lambda room, width: empty_counts(room))
 
 
 @register_estimator("true", true=True, called="the true model")
-def true(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def true(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """The probabilities and rewards of the world itself."""
     world = setup.world
     assert world is not None
-    model: Any
+    model: HasRows
     if agent.looks_far:
         ways = _along_the_way(setup, agent, forward, lambda room, width: extended_rows(world, agent.span, forward))
         ways = ways._replace(arrivals=np.ones(setup.n_states), learns=False)
@@ -67,7 +68,7 @@ def true(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     return model, how_to_plan(setup, agent, forward, model)
 
 
-def model_of_rows(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> tuple[Any, Any]:
+def model_of_rows(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> Estimated:
     """A model that learns rows of one's own, over as many steps as the agent says, and how it is planned with.
 
     Args:
@@ -79,7 +80,7 @@ def model_of_rows(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> 
             which nothing was observed (`backcast.models.contract.OutcomeRows`).
     """
     setup.refuse_observations(agent)
-    model: Any
+    model: HasRows
     if forward and not agent.looks_far:
         model = one_step_forward(setup, agent, _complete(make(setup.fan_out(), setup.n_states)))
     else:
@@ -88,7 +89,7 @@ def model_of_rows(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> 
     return model, how_to_plan(setup, agent, forward, model)
 
 
-def _complete(rows: Any) -> Any:
+def _complete(rows: OutcomeRows) -> OutcomeRows:
     """Rows, refused if they lack what models ask of them."""
     missing = [name for name in ("observe", "forget", "with_room") if not hasattr(rows, name)]
     if missing:
@@ -96,7 +97,9 @@ def _complete(rows: Any) -> Any:
     return rows
 
 
-def one_step_forward(setup: Setup, agent: Agent, rows: Any, goes_on: Vector | None = None, **more: Any) -> ForwardModel:
+def one_step_forward(
+    setup: Setup, agent: Agent, rows: OutcomeRows, goes_on: Vector | None = None, **more: Any
+) -> ForwardModel:
     """P(s' | s, a) with rewards beside its entries; `more` are other attributes of `ForwardModel`."""
     n, control = setup.n_states, not setup.is_prediction
     state_reward, kept, ahead = side_by_side(n, float, float, float)
@@ -116,7 +119,7 @@ def one_step_forward(setup: Setup, agent: Agent, rows: Any, goes_on: Vector | No
     return ForwardModel(rows=rows, **{**usual, **more})
 
 
-def _one_step_backward(setup: Setup, agent: Agent, rows: Any, learns: bool) -> BackwardModel:
+def _one_step_backward(setup: Setup, agent: Agent, rows: OutcomeRows, learns: bool) -> BackwardModel:
     """The paper's P←(s̃, ã | s)."""
     return BackwardModel(
         rows=rows,
@@ -131,7 +134,7 @@ def _one_step_backward(setup: Setup, agent: Agent, rows: Any, learns: bool) -> B
     )
 
 
-def lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+def lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """A λ-model whose rows bootstrap, and how it is planned with."""
     setup.refuse_observations(agent)
     if forward and not setup.is_prediction:
@@ -142,12 +145,12 @@ def lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     lam = per_state("lam", agent.shared("lam"), setup.n_states)
     told = np.zeros(1, dtype=np.bool_)
     ways = LambdaModel(rows, lam, np.full(1, -1), told, setup.n_actions, forward)
-    model: Any = ExtendedForward(ways, rows, NOBODY, NOBODY) if forward else ways
+    model = ExtendedForward(cast(BackwardRows, ways), rows, NOBODY, NOBODY) if forward else ways
     return model, how_to_plan(setup, agent, forward, model)
 
 
 def _looking_forward(ways: ExtendedModel) -> ExtendedForward:
-    return ExtendedForward(ways, ways.rows, np.zeros(ways.arrivals.size), np.zeros(2))
+    return ExtendedForward(cast(BackwardRows, ways), ways.rows, np.zeros(ways.arrivals.size), np.zeros(2))
 
 
 def _along_the_way(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> ExtendedModel:

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -22,7 +22,7 @@ class Terminated(KeyboardInterrupt):
     """Somebody told the process to end; it cleans up as after Ctrl-C."""
 
 
-def end(*_: Any) -> NoReturn:
+def end(*_: object) -> NoReturn:
     """What to do when somebody tells the process to end."""
     raise Terminated
 

@@ -64,12 +64,12 @@ def as_number(field: str, given: Any, low: float, high: float, expected: str) ->
     raise InputError(f"{field}: {shown(given)} given, expected {expected}")
 
 
-def as_fraction(field: str, given: Any, what: str = "a number") -> float:
+def as_fraction(field: str, given: object, what: str = "a number") -> float:
     """A number in [0, 1]."""
     return as_number(field, given, 0, 1, f"{what} in [0, 1]")
 
 
-def as_whole(field: str, given: Any, least: int, most: float = 2**63 - 1) -> int:
+def as_whole(field: str, given: object, least: int, most: float = 2**63 - 1) -> int:
     """A whole number, `least` or more; larger ones than `most` are refused."""
     if isinstance(given, (float, np.floating)) and given == np.floor(given) and np.isfinite(given):
         given = int(given)

@@ -39,6 +39,7 @@ __all__ = [
     "cache_trouble",
     "in_python",
     "intrinsic",
+    "is_part",
     "kernel",
     "optional",
     "part",
@@ -151,6 +152,11 @@ def part(cls: C) -> C:
     for name in _fields.keys() & _methods.keys():
         raise TypeError(f"{cls.__name__}: {name!r} is a field of {_fields[name]} and a method of a part; rename one")
     return cls
+
+
+def is_part(given: object) -> bool:
+    """Whether something is a part, which has the default of every question."""
+    return type(given) in _parts
 
 
 def optional(name: str) -> Callable[[F], F]:

@@ -54,7 +54,7 @@ def _cut_lines(message: str) -> str:
     return "\n".join([shortened(line, LINE) for line in lines[:LINES]] + more)
 
 
-def nearest(word: Any, words: Iterable[str]) -> str:
+def nearest(word: object, words: Iterable[str]) -> str:
     """A hint for a word that is almost one of the words; empty if none is near."""
     close = difflib.get_close_matches(str(word)[:WORD], list(words), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

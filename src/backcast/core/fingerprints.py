@@ -61,7 +61,7 @@ class _Reach:
         described = sorted([*self.functions.values(), *classes])
         return hashlib.sha256("\n".join(described).encode()).hexdigest()
 
-    def add(self, function: Function, options: Any = None) -> None:
+    def add(self, function: Function, options: object = None) -> None:
         """A function, and all that it reaches."""
         if function in self.functions:
             return
@@ -87,7 +87,7 @@ class _Reach:
         if name in methods:
             self.add(methods[name])
 
-    def _describe(self, value: Any) -> str:
+    def _describe(self, value: object) -> str:
         """What a function sees under a name."""
         if isinstance(value, _PLAIN):
             return f"{type(value).__name__} {value!r}"
@@ -134,7 +134,7 @@ def _surroundings(function: Function) -> dict[str, Any]:
     return {**function.__globals__, **{name: cell.cell_contents for name, cell in cells}}
 
 
-def _options(dispatcher: Any) -> list[str]:
+def _options(dispatcher: object) -> list[str]:
     return sorted(f"{name}={value!r}" for name, value in getattr(dispatcher, "targetoptions", {}).items())
 
 
@@ -146,7 +146,7 @@ def _content(module: types.ModuleType) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _is_error(value: Any) -> bool:
+def _is_error(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, BaseException)
 
 
@@ -154,5 +154,5 @@ def _is_library(module: str) -> bool:
     return module.partition(".")[0] in _LIBRARIES
 
 
-def _name(thing: Any) -> str:
+def _name(thing: object) -> str:
     return f"{thing.__module__}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"

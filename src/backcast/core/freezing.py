@@ -39,7 +39,7 @@ def freeze(given: Any) -> Any:
     return tuple(map(freeze, given)) if type(given) in (list, tuple) else given
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: object) -> bool:
     """Whether a value is plain data, as JSON has it, and not None."""
     try:
         json.dumps(value)
@@ -48,7 +48,7 @@ def is_plain(value: Any) -> bool:
     return value is not None
 
 
-def frozen_value(name: str, given: Any) -> Any:
+def frozen_value(name: str, given: object) -> Any:
     """What was given, frozen; refused if it still has no hash."""
     kept = freeze(given)
     try:

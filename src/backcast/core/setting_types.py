@@ -46,12 +46,10 @@ class Depends(NamedTuple):
     Attributes:
         on: from the settings given to the value; None where the setting makes no difference.
         words: the value and when it is taken: "0.1 with features".
-        otherwise: the value beside settings that make no difference; None if there is none.
     """
 
     on: Callable[[Mapping[str, Any]], Any]
     words: str
-    otherwise: Any = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class Setting:
 def choice(name: str, meaning: str, *allowed: str, lab: tuple[str, ...] | None = None, **more: Any) -> Setting:
     """A setting that is one of some words, of which the lab offers all, or those given as `lab`."""
 
-    def check(name: str, given: Any) -> str:
+    def check(name: str, given: object) -> str:
         if not isinstance(given, str) or given not in allowed:
             raise InputError(f"{name}: {given!r} given, expected one of {', '.join(allowed)}{nearest(given, allowed)}")
         return str(given)
@@ -130,7 +128,7 @@ def number(
             f"a number, {low:g} or more" if np.isinf(high) else f"a number in [{low:g}, {high:g}{')' if below else ']'}"
         )
 
-    def check(name: str, given: Any) -> float:
+    def check(name: str, given: object) -> float:
         return as_number(name, given, low, np.nextafter(high, low) if below else high, words)
 
     form = Form(low, None if np.isinf(high) else high, below=below)
@@ -150,7 +148,7 @@ def free(name: str, meaning: str = "") -> Setting:
     return Setting(name, meaning, frozen_value, Any, "anything")
 
 
-def _switch(name: str, given: Any) -> bool:
+def _switch(name: str, given: object) -> bool:
     if not isinstance(given, (bool, np.bool_)):
         raise InputError(f"{name}: {given!r} given, expected True or False")
     return bool(given)
@@ -193,7 +191,7 @@ class Annotation(NamedTuple):
     label: Label = Label("")
 
 
-def read_annotation(annotation: Any) -> Annotation:
+def read_annotation(annotation: object) -> Annotation:
     """Take an annotation apart, such as `Annotated[int, Bounds(1)] | None`."""
     if get_origin(annotation) is Annotated:
         of, *more = get_args(annotation)
@@ -210,7 +208,7 @@ def read_annotation(annotation: Any) -> Annotation:
     return Annotation(Any if annotation is inspect.Parameter.empty else annotation, None, False)
 
 
-def setting_of(name: str, annotation: Any, meaning: str = "", default: Any = None) -> Setting | None:
+def setting_of(name: str, annotation: object, meaning: str = "", default: object = None) -> Setting | None:
     """The setting that an argument of a function is, from its annotation; None if it cannot be given as plain data."""
     of, bounds, _, label = read_annotation(annotation)
     more: dict[str, Any] = {"default": default, "label": label.text, "symbol": label.symbol}
@@ -233,13 +231,13 @@ def setting_of(name: str, annotation: Any, meaning: str = "", default: Any = Non
     return Setting(name, meaning, lambda name, given: given, plain, _in_words(plain), form=form, **more)
 
 
-def is_path(annotation: Any) -> bool:
+def is_path(annotation: object) -> bool:
     """Whether an argument is the path of a file."""
     of = read_annotation(annotation).of
     return of is Path or Path in get_args(of)
 
 
-def _plain(of: Any) -> Any:
+def _plain(of: object) -> Any:
     """The type of the plain data that stands for a value of this type: lists are tuples; None if there is none."""
     if of in (int, float, bool, str, Any):
         return of
@@ -262,7 +260,7 @@ def _plain(of: Any) -> Any:
 _WORDS = {int: "a whole number", float: "a number", str: "text", Any: "anything"}
 
 
-def _in_words(of: Any) -> str:
+def _in_words(of: object) -> str:
     """A type of plain data in words."""
     if of in _WORDS:
         return _WORDS[of]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -56,75 +56,34 @@ class NoModels(tuple[Any, ...]):
     def __getnewargs__(self) -> tuple[str]:
         return (self._why,)
 
-    def __getitem__(self, place: Any) -> NoReturn:
+    def __getitem__(self, place: object) -> NoReturn:
         raise InputError(self._why)
 
     def __iter__(self) -> NoReturn:
         raise InputError(self._why)
 
 
-class KeptRuns(Protocol):
-    """What is kept of the runs of some seeds, so that their models can be asked."""
-
-    @property
-    def number(self) -> int:
-        """How many runs."""
-
-    def model(self, place: int) -> Any:
-        """The model of one of them, made readable."""
-
-
-class KeptCopies(NamedTuple):
-    """Agents that are copies of one."""
-
-    copies: Copies
-
-    @property
-    def number(self) -> int:
-        """How many."""
-        return self.copies.number
-
-    def model(self, place: int) -> Any:
-        """The model of one of them, as it says that it looks."""
-        agent = picked(self.copies.stacked(self.copies.first.agent), place)
-        return agent.model.readable(agent.values)
-
-
-class KeptModel(NamedTuple):
-    """The model of one run, which is readable as it is."""
-
-    readable: Any
-
-    @property
-    def number(self) -> int:
-        """One."""
-        return 1
-
-    def model(self, place: int) -> Any:
-        """It."""
-        return self.readable
-
-
 class Models(Sequence[Any]):
     """The final model of each seed, made readable when it is asked for."""
 
-    def __init__(self, blocks: Sequence[KeptRuns]) -> None:
+    def __init__(self, blocks: Sequence[Copies]) -> None:
         self._places = [(block, place) for block in blocks for place in range(block.number)]
         self._made: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def __getitem__(self, place: Any) -> Any:
+    def __getitem__(self, place: int | slice) -> Any:
         if isinstance(place, slice):
             return tuple(self[each] for each in range(*place.indices(len(self))))
         number = range(len(self))[place]
         if number not in self._made:
             block, at = self._places[number]
-            self._made[number] = block.model(at)
+            agent = picked(block.stacked(block.first.agent), at)
+            self._made[number] = agent.model.readable(agent.values)
         return self._made[number]
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return tuple, (list(self),)
 
 
@@ -218,7 +177,7 @@ class Runs:
         best = values == values.max(axis=1, keepdims=True)
         return best / best.sum(axis=1, keepdims=True)
 
-    def values_by_state(self, world: Any = None) -> dict[Any, float]:
+    def values_by_state(self, world: object = None) -> dict[Any, float]:
         """The value of each state, the mean over seeds; in control that of the best action.
 
         Args:
@@ -305,7 +264,7 @@ class RunRows(NamedTuple):
     weights: Vector | None
     diverged: NDArray[np.int64]
     seconds: Vector
-    runs: KeptRuns | None
+    runs: Copies | None
 
     def with_episodes(self, number: int) -> "RunRows":
         """The same without what follows so many episodes."""
@@ -335,7 +294,7 @@ def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = T
         weights=None if weights is None else np.array(_without_one_action(weights, 1)),
         diverged=np.array(runs.stacked(record.diverged))[:, 0],
         seconds=seconds,
-        runs=KeptCopies(runs) if keep else None,
+        runs=runs if keep else None,
     )
 
 
@@ -365,7 +324,7 @@ def _equally_wide(rows: Sequence[RunRows]) -> list[RunRows]:
     """The same rows, with as many episodes as the longest run: NaN where a run has fewer, −1 in whole numbers."""
     most = max(each.steps.shape[1] for each in rows)
 
-    def widened(array: Any) -> Any:
+    def widened(array: NDArray[Any]) -> Any:
         filler = np.nan if array.dtype.kind == "f" else -1
         return np.pad(array, ((0, 0), (0, most - array.shape[1] if array.size else 0)), constant_values=filler)
 

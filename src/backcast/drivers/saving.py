@@ -21,7 +21,6 @@ from backcast.core.files import atomic_path
 from backcast.core.freezing import freeze
 from backcast.features.maps import Content, FeatureMap
 from backcast.models.options import Option
-from backcast.networks import Network
 
 _FORMAT = 1
 _KINDS = {
@@ -91,7 +90,7 @@ def _refuse_bad_sizes(archive: Archive) -> None:
     archive.refuse_too_large(_PEAK)
 
 
-def _refuse_bad_text(text: Any, seeds: int) -> None:
+def _refuse_bad_text(text: object, seeds: int) -> None:
     """Raise unless the text has a world's name, an agent and as many seeds as there are rows."""
     if not isinstance(text, dict) or set(text) != {"world", "agent", "seeds"} or not isinstance(text["world"], str):
         raise ValueError("its text does not say which world, agent and seeds")
@@ -100,7 +99,7 @@ def _refuse_bad_text(text: Any, seeds: int) -> None:
         raise ValueError(f"its seeds are not {seeds} whole numbers or lists of them")
 
 
-def _is_seed(given: Any) -> bool:
+def _is_seed(given: object) -> bool:
     numbers = given if isinstance(given, list) and given else [given]
     return all(type(number) is int and number >= 0 for number in numbers)
 
@@ -111,12 +110,10 @@ def plain_agent(chosen: Agent) -> dict[str, Any]:
     return {**{each.name: getattr(chosen, each.name) for each in fields(chosen)}, "settings": settings}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(name: str, value: object) -> Any:
     """A setting as plain data."""
     if isinstance(value, FeatureMap):
         return {"kind": value.kind, **{key: _plain(key, setting) for key, setting in value.settings}}
-    if isinstance(value, Network):
-        return value.plain()
     if isinstance(value, Option):
         return {key: each for key, each in vars(value).items() if each is not None}
     if isinstance(value, Content):
@@ -144,7 +141,7 @@ def _agent_from(plain: dict[str, Any]) -> Agent:
     return Agent(**given, settings=tuple((str(name), freeze(value)) for name, value in settings.items()))
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> Any:
     """A setting from plain data, with matrices in place of lists of their entries."""
     if not isinstance(value, dict):
         return value

@@ -63,18 +63,18 @@ class Job:
         """How many a block may have."""
         return 1 if self._layout is None else max(1, min(_MOST_SEEDS, _MOST_BYTES // self._layout.size))
 
-    def begin(self, world: World, seed: Any) -> Run:
+    def begin(self, world: World, seed: int) -> Run:
         """The run of a seed before its first episode, in the world as drawn for the seed."""
         agent = self.agent.build(setup_for(world, seed, self.limit))
         return Run(agent, empty_record(len(self.schedule), world), *streams(seed))
 
-    def prepare(self, seed: Any) -> None:
+    def prepare(self, seed: int) -> None:
         """Have compiled, or loaded, what runs need, by a run of no episodes."""
         with compiling_for(f"{self.agent.name} in {self.world.name}"):
             drawn = self.world.draw(seed)
             self._call(drawn, Copies(self.begin(drawn, seed), 1, 0), 0, 0)
 
-    def allow_blocks(self, seed: Any) -> None:
+    def allow_blocks(self, seed: int) -> None:
         """Let blocks have several seeds, if seeds begin alike and agents are small."""
         drawn = self.world.redraw is not None
         if not self.agent.begins_alike or (drawn and (self.agent.knows_the_truth or not self.world.same_graph)):
@@ -88,7 +88,7 @@ class Job:
             self._imagined += [(place, purpose) for purpose in PURPOSES if held == own[purpose]]
         self._layout = Layout(run)
 
-    def one(self, seed: Any) -> tuple[Run, float]:
+    def one(self, seed: int) -> tuple[Run, float]:
         """The run of one seed as it was left, and processor seconds."""
         drawn = self.world.draw(seed)
         run = self.begin(drawn, seed)

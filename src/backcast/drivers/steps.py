@@ -116,19 +116,19 @@ class StepsJob(Job):
         super().__init__(world, agent, np.empty((0, 4)), limit, models=models)
         self._steps = steps
 
-    def begin(self, world: World, seed: Any) -> Run:
+    def begin(self, world: World, seed: int) -> Run:
         """The run of a seed before its first episode, with room for some episodes."""
         agent = self.agent.build(setup_for(world, seed, min(self.limit, self._steps)))
         return Run(agent, empty_record(min(self._steps, _ROOM), world), *streams(seed))
 
-    def prepare(self, seed: Any) -> None:
+    def prepare(self, seed: int) -> None:
         """Have compiled, or loaded, what runs need, by a run of no steps."""
         with compiling_for(f"{self.agent.name} in {self.world.name}"):
             world = self.world.draw(seed)
             run = self.begin(world, seed)
             self._go_on(world, run, self._clock(run.record, 0))
 
-    def allow_blocks(self, seed: Any) -> None:
+    def allow_blocks(self, seed: int) -> None:
         """A block is one seed: runs differ in how many episodes they have."""
 
     def perform(self, seeds: Sequence[Any]) -> RunRows:
@@ -171,7 +171,7 @@ class Length(NamedTuple):
         return self.episodes or self.steps or 0
 
 
-def check_length(episodes: Any, steps: Any, seeds: Sequence[Any]) -> Length:
+def check_length(episodes: object, steps: object, seeds: Sequence[Any]) -> Length:
     """How long runs are; refused unless one of the two says it, or if what is recorded would be too much."""
     if (episodes is None) == (steps is None):
         raise InputError(f"episodes: {episodes!r} and steps: {steps!r} given, expected one of them")

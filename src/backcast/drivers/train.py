@@ -13,11 +13,11 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeS
 from backcast.agents import Agent
 from backcast.agents.kinds import Setup
 from backcast.agents.settings import MEMORY
-from backcast.core.arrays import as_fraction, as_whole
+from backcast.core.arrays import Vector, as_fraction, as_whole
 from backcast.core.copies import Copies
 from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON
-from backcast.core.nesting import rebuilt, with_all_inside
+from backcast.core.nesting import grows, rebuilt, with_all_inside
 from backcast.core.randomness import streams
 from backcast.drivers.loop import Run, begin, exploded, finish, judge, observe
 from backcast.drivers.progress import Advance, watching
@@ -43,7 +43,7 @@ class Stepwise:
         check_agent(agent)
         self.parts = agent.build(dataclasses.replace(setup, seed=seed))
         self.observations = setup.observations
-        self._schedule: Any = None if episodes is None else agent.rates(episodes)
+        self._schedule = None if episodes is None else agent.rates(episodes)
         self._clock = None if steps is None else new_clock(agent, steps)
         self.taken = 0
         _, self.stream = streams(seed)
@@ -51,14 +51,13 @@ class Stepwise:
         self.episode = -1
         self._first = True
 
-    def number(self, observation: Any) -> int:
+    def number(self, observation: object) -> int:
         """The number of an observation, where states have none of their own."""
         assert self.observations is not None
         s = self.observations.number(observation)
         if self.observations.forgotten.size:
             for part in with_all_inside(self.parts):
-                if hasattr(part, "forget_states"):
-                    part.forget_states(self.observations.forgotten, self.parts.values.n_actions)
+                part.forget_states(self.observations.forgotten, self.parts.values.n_actions)
         return s
 
     def begin_episode(self, s: int) -> None:
@@ -71,9 +70,10 @@ class Stepwise:
         begin(self.parts, self.rates, s)
 
     @property
-    def rates(self) -> Any:
+    def rates(self) -> Vector:
         """α, α of the model, α of planning and ε of the current episode."""
         if self._clock is None:
+            assert self._schedule is not None
             return self._schedule[min(self.episode, len(self._schedule) - 1)]
         return self._clock.rates
 
@@ -105,8 +105,8 @@ class Stepwise:
         n_actions = self.parts.values.n_actions
         rows = s, s2, s * n_actions + a, s2 * n_actions + a  # whatever rows are conditioned on
 
-        def with_room(part: Any) -> Any | None:
-            return part.with_room((s, s2), rows) if hasattr(part, "with_room") else None
+        def with_room(part: object) -> Any | None:
+            return part.with_room((s, s2), rows) if grows(part) else None
 
         self.parts = self.parts._replace(model=rebuilt(self.parts.model, with_room))
 
@@ -121,7 +121,7 @@ class Stepwise:
 
 
 def train(
-    env: Any,
+    env: object,
     agent: Agent,
     episodes: int | None = None,
     seed: int | None = None,
@@ -150,7 +150,6 @@ def train(
         Results as of `backcast.run`.
     """
     check_agent(agent)
-    agent.refuse_network()
     if not isinstance(env, gymnasium.Env):
         raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
     length = check_length(episodes, steps, _seeds(seed, seeds))
@@ -177,7 +176,13 @@ def _seeds(seed: int | None, seeds: int | Iterable[int] | None) -> list[int]:
 
 
 def _train(
-    env: Any, agent: Agent, length: Length, seed: int, limit: int | None, discount: float, advance: Advance
+    env: "gymnasium.Env[Any, Any]",
+    agent: Agent,
+    length: Length,
+    seed: int,
+    limit: int | None,
+    discount: float,
+    advance: Advance,
 ) -> _Trained:
     """Run one seed."""
     observation, _ = env.reset(seed=seed)
@@ -234,7 +239,7 @@ def _train(
     return _Trained(rows if length.steps is None else rows.with_episodes(made), name)
 
 
-def _world_of(env: Any, agent: Agent, discount: float) -> World | None:
+def _world_of(env: "gymnasium.Env[Any, Any]", agent: Agent, discount: float) -> World | None:
     """The world behind an environment: of Backcast's own, and of others if the agent plans with the true model.
 
     A wrapper may change what states and actions mean: a table is used only if the numbers of both fit.
@@ -248,7 +253,7 @@ def _world_of(env: Any, agent: Agent, discount: float) -> World | None:
     return world if sizes == (world.n_states, world.n_actions) else None
 
 
-def _is_bare(env: Any) -> bool:
+def _is_bare(env: "gymnasium.Env[Any, Any]") -> bool:
     """Whether no wrapper could change what follows a step: rows have room for what the world's graph allows."""
     while env is not env.unwrapped:
         if not isinstance(env, (OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit)):
@@ -257,7 +262,7 @@ def _is_bare(env: Any) -> bool:
     return True
 
 
-def _setup(env: Any, world: World | None, agent: Agent, discount: float, seed: int) -> Setup:
+def _setup(env: "gymnasium.Env[Any, Any]", world: World | None, agent: Agent, discount: float, seed: int) -> Setup:
     """What the agent is told: numbered states, or a Box whose observations it remembers."""
     if not isinstance(env.action_space, Discrete):
         raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")

@@ -74,7 +74,7 @@ class StepMatrices:
         """A and B of the formulas above."""
         return (self.discounted, self.chain) if self.backward else (self.chain, self.discounted)
 
-    def in_order(self, X: Any, W: Any, Y: Any) -> tuple[Any, Any, Any]:
+    def in_order(self, X: object, W: object, Y: object) -> tuple[Any, Any, Any]:
         """(states, earned, discounted) of what the formulas give."""
         return (Y, W, X) if self.backward else (X, W, Y)
 

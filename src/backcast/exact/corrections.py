@@ -32,7 +32,7 @@ def tabular_correction(mdp: FiniteMDP, model: TimeExtended, values: ArrayLike) -
     return undefine(scale(None, target - scale(None, model.states, v), lives), model.undefined)
 
 
-def backward_correction(mdp: FiniteMDP, policy: Policy, features: Any, weights: ArrayLike, n: int = 1) -> Vector:
+def backward_correction(mdp: FiniteMDP, policy: Policy, features: object, weights: ArrayLike, n: int = 1) -> Vector:
     """The expected correction of linear values v(s) = x(s)ᵀw when planning backward from s (equation 4).
 
     Δ←(s) = E[(r⁽ⁿ⁾(S̃, s) + γⁿ v(s) − v(S̃)) x(S̃) | S̃ ~ P←⁽ⁿ⁾(· | s)].

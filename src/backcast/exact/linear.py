@@ -10,7 +10,6 @@ once, as TD learning does. So it comes to rest where TD does, at `lstd`, if Δ�
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,7 +74,7 @@ class LinearBackward:
     undefined: Indices
     features: Matrix = field(repr=False)
     discount: float
-    predecessors: Any = field(repr=False)
+    predecessors: Matrix = field(repr=False)
 
     @cached_property
     def second_moment(self) -> Vector:
@@ -103,7 +102,7 @@ class LinearBackward:
         return (error * _odds(self.past))[:, None] * self.expectation
 
 
-def linear_forward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearForward:
+def linear_forward(mdp: FiniteMDP, policy: Policy, features: object) -> LinearForward:
     """The forward expectation model of features (S, d), dense or sparse (appendix C.1)."""
     X = _lively(mdp, features)
     one = OneStep(mdp, policy)
@@ -111,7 +110,7 @@ def linear_forward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearForwa
     return LinearForward(dense(goes_on @ X), np.asarray(one.R.sum(axis=1)).ravel(), X, mdp.discount)
 
 
-def linear_backward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearBackward:
+def linear_backward(mdp: FiniteMDP, policy: Policy, features: object) -> LinearBackward:
     """The exact backward model in three quantities, of features (S, d), dense or sparse (appendix C.1).
 
     To plan with it, w ← w + α Σ_s d_π(s) Δ←(s), use `correction(w)` of the states with d_π(s) > 0. Written out, the
@@ -134,7 +133,7 @@ def linear_backward(mdp: FiniteMDP, policy: Policy, features: Any) -> LinearBack
     return LinearBackward(means, gains, reward, past, undefined, X, mdp.discount, predecessors)
 
 
-def fitted_backward(mdp: FiniteMDP, policy: Policy, features: Any, condition: Any = None) -> LinearBackward:
+def fitted_backward(mdp: FiniteMDP, policy: Policy, features: object, condition: object = None) -> LinearBackward:
     """The backward model that is linear in conditions z(s): what least squares over ever more steps converge to.
 
     Over the steps S̃ → S of the chain that are no restarts (nobody observes those),
@@ -182,7 +181,7 @@ def fitted_backward(mdp: FiniteMDP, policy: Policy, features: Any, condition: An
     return LinearBackward(means, gains, reward, past, exact.undefined, X, mdp.discount, predecessors)
 
 
-def lstd(mdp: FiniteMDP, policy: Policy, features: Any) -> Vector:
+def lstd(mdp: FiniteMDP, policy: Policy, features: object) -> Vector:
     """The TD fixed point: w (d,) with E_d[x(S) (R + γ x(S')ᵀw − x(S)ᵀw)] = 0, S ~ d_π.
 
     The values X w are unique in visited states: for f = X w, E_d[f(S) (f(S) − γ f(S'))] is
@@ -205,7 +204,7 @@ def lstd(mdp: FiniteMDP, policy: Policy, features: Any) -> Vector:
 
 
 def plan_backward(
-    mdp: FiniteMDP, policy: Policy, features: Any, model: LinearBackward | None = None, naive: bool = False
+    mdp: FiniteMDP, policy: Policy, features: object, model: LinearBackward | None = None, naive: bool = False
 ) -> Vector:
     """Where planning backward comes to rest: w (d,) with Σ_s d_π(s) Δ←(s) = 0.
 
@@ -282,13 +281,13 @@ def _reward_parameters(mdp: FiniteMDP, policy: Policy, exact: LinearBackward, Z:
     return theta.reshape(X.shape[1], Z.shape[1])
 
 
-def _moments(weights: Any, X: Vector) -> Vector:
+def _moments(weights: Matrix, X: Vector) -> Vector:
     """Σ_s̃ weights[k, s̃] x(s̃) x(s̃)ᵀ, (K, d, d)."""
     n_states, size = X.shape
     return (weights @ (X[:, :, None] * X[:, None, :]).reshape(n_states, -1)).reshape(-1, size, size)
 
 
-def _lively(mdp: FiniteMDP, features: Any) -> Matrix:
+def _lively(mdp: FiniteMDP, features: object) -> Matrix:
     """The features (S, d) with zeros in terminal states."""
     return scale(np.where(mdp.terminal, 0.0, 1.0), feature_matrix("features", features, mdp.n_states))
 

@@ -9,7 +9,6 @@ never visited has no past: its row does not exist. It is NaN here, and listed in
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -35,8 +34,6 @@ class Backward:
         given_action: P←(s | s', a) = P←(s, a | s') / π←(a | s'), (S', A, S); NaN where π←(a | s') is 0.
         action: the backward policy π←(a | s') = Σ_s P←(s, a | s'), (S', A).
         undefined: the states s' that are never visited, whose rows do not exist.
-        d: (S',) how often s' is visited.
-        mdp: the world.
     """
 
     joint: Matrix = field(repr=False)
@@ -44,8 +41,6 @@ class Backward:
     given_action: Matrix = field(repr=False)
     action: Vector = field(repr=False)
     undefined: Indices
-    d: Vector = field(repr=False)
-    mdp: FiniteMDP = field(repr=False)
 
 
 def backward(mdp: FiniteMDP, policy: Policy = None) -> Backward:
@@ -70,7 +65,7 @@ def backward_at(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Backward:
     return _backward(mdp, policy, before, after)
 
 
-def reverse(P: Any) -> Matrix:
+def reverse(P: object) -> Matrix:
     """The chain P with time reversed: diag(d)⁻¹ · Pᵀ · diag(d), with d its stationary distribution.
 
     Args:
@@ -150,4 +145,4 @@ def _backward(mdp: FiniteMDP, policy: Policy, before: Visits, after: Visits) -> 
     if not mdp.is_sparse:
         joint = joint.reshape(shape)
         given_action = given_action.reshape(n_states, n_actions, n_states)
-    return Backward(joint, states, given_action, action, undefined, after.d, mdp)
+    return Backward(joint, states, given_action, action, undefined)

@@ -6,7 +6,9 @@ of the upper factor has the same places.
 """
 
 from functools import partial
-from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import kernel
@@ -43,7 +45,7 @@ def eliminate(
     leak: Vector,
     parent: Indices,
     start: Indices,
-    column: Any,
+    column: NDArray[np.int32],
     upper: Vector,
     lower: Vector,
     exits: Vector,
@@ -122,7 +124,7 @@ def eliminate(
 @partial(kernel, error_model="numpy")
 def substitute(
     start: Indices,
-    column: Any,
+    column: NDArray[np.int32],
     scattered: Vector,
     gathered: Vector,
     before: Vector,

@@ -14,7 +14,6 @@ disagree with each other, docs/theory.md says which reading this is and why.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -61,7 +60,7 @@ class TimeExtended:
         """Whether the model consists of operators."""
         return self.reward is None
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Vector:
         if self.is_operator:
             raise InputError("model: it consists of operators, not of matrices; leave out as_operator=True")
         states = self.states.toarray() if sparse.issparse(self.states) else self.states
@@ -216,7 +215,7 @@ def option_model(
     termination: ArrayLike | None = None,
     *,
     as_operator: bool = False,
-) -> Any:
+) -> TimeExtended:
     """The backward model of an option that follows `policy` from where it was initiated (appendix A.3).
 
     P←_o(s̃ | s) = ι(s̃) P←(s̃ | s) + Σ_x (1 − ι(x)) P←(x | s) P←_o(s̃ | x): the λ-model with λ = 1 − ι, whose

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-def onehot(place: Any = None) -> FeatureMap:
+def onehot(place: object = None) -> FeatureMap:
     """A feature for each state: linear values are then a table.
 
     Examples:
@@ -50,7 +50,7 @@ def onehot(place: Any = None) -> FeatureMap:
     return _made("onehot", place)
 
 
-def aggregate(place: Any = None, groups: int = 10) -> FeatureMap:
+def aggregate(place: object = None, groups: int = 10) -> FeatureMap:
     """Neighbouring states share a feature: groups in the order of the states, whose sizes differ by at most one.
 
     Args:
@@ -60,7 +60,9 @@ def aggregate(place: Any = None, groups: int = 10) -> FeatureMap:
     return _made("aggregate", place, groups=as_whole("groups", groups, 1))
 
 
-def random_binary(place: Any = None, d: int = 50, active: int | None = None, seed: int | str | None = 0) -> FeatureMap:
+def random_binary(
+    place: object = None, d: int = 50, active: int | None = None, seed: int | str | None = 0
+) -> FeatureMap:
     """In each state some features, drawn at random, are 1 and the others 0.
 
     No two states have the same row if there are at least twice as many rows to choose from as there are states.
@@ -80,7 +82,7 @@ def random_binary(place: Any = None, d: int = 50, active: int | None = None, see
 
 
 def tiles(
-    place: Any = None,
+    place: object = None,
     tilings: int = 8,
     bins: int | Sequence[int] = 8,
     low: float | Sequence[float] | None = None,
@@ -113,7 +115,7 @@ def tiles(
 
 
 def fourier(
-    place: Any = None,
+    place: object = None,
     order: int = 3,
     low: float | Sequence[float] | None = None,
     high: float | Sequence[float] | None = None,
@@ -132,7 +134,7 @@ def fourier(
     return _made("fourier", place, order=chosen, **_bounds(low, high), coordinates=_coordinates(coordinates))
 
 
-def interpolate(place: Any = None, knots: int = 4, coordinates: ArrayLike | None = None) -> FeatureMap:
+def interpolate(place: object = None, knots: int = 4, coordinates: ArrayLike | None = None) -> FeatureMap:
     """Linear interpolation between equally spaced knots of the first coordinate: the features of Boyan's chain.
 
     Args:
@@ -149,12 +151,12 @@ def interpolate(place: Any = None, knots: int = 4, coordinates: ArrayLike | None
     return _made("interpolate", place, knots=as_whole("knots", knots, 2), coordinates=_coordinates(coordinates))
 
 
-def given(matrix: Any) -> FeatureMap:
+def given(matrix: object) -> FeatureMap:
     """Features of your own: a matrix (S, d), dense or scipy.sparse."""
     return _given("matrix", matrix)
 
 
-def _given(name: str, matrix: Any) -> FeatureMap:
+def _given(name: str, matrix: object) -> FeatureMap:
     content = Content(name, matrix)
     return _made("given", content.shape[0], matrix=content)
 
@@ -164,7 +166,7 @@ _MAKERS: dict[str, Callable[..., FeatureMap]] = {
 }
 
 
-def as_features(name: str, value: Any) -> FeatureMap:
+def as_features(name: str, value: object) -> FeatureMap:
     """A FeatureMap from one, from a matrix (S, d), or from plain data such as {"kind": "aggregate", "groups": 10}.
 
     Args:
@@ -194,7 +196,7 @@ def as_features(name: str, value: Any) -> FeatureMap:
     return _MAKERS[kind](**settings)
 
 
-def _made(kind: str, place: Any, **settings: Any) -> FeatureMap:
+def _made(kind: str, place: object, **settings: Any) -> FeatureMap:
     features = FeatureMap(kind, tuple(settings.items()))
     return features if place is None else features.bind(place)
 
@@ -203,7 +205,7 @@ def _bins(bins: Any) -> int | tuple[int, ...]:
     return tuple(as_whole("bins", count, 1) for count in bins) if np.ndim(bins) else as_whole("bins", bins, 1)
 
 
-def _bounds(low: Any, high: Any) -> dict[str, float | tuple[float, ...] | None]:
+def _bounds(low: ArrayLike | None, high: ArrayLike | None) -> dict[str, float | tuple[float, ...] | None]:
     """Bounds as a number or a tuple, each checked."""
     bounds: dict[str, float | tuple[float, ...] | None] = {"low": None, "high": None}
     for name, edge in (("low", low), ("high", high)):
@@ -216,7 +218,7 @@ def _bounds(low: Any, high: Any) -> dict[str, float | tuple[float, ...] | None]:
     return bounds
 
 
-def _coordinates(coordinates: Any) -> Content | None:
+def _coordinates(coordinates: ArrayLike | None) -> Content | None:
     if coordinates is None:
         return None
     values = as_floats("coordinates", coordinates)

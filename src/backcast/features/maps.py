@@ -29,7 +29,7 @@ class Content:
     shape: tuple[int, int]
     digest: str
 
-    def __init__(self, name: str, given: Any) -> None:
+    def __init__(self, name: str, given: object) -> None:
         rows = frozen(_read_matrix(name, given))
         parts = (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
         digest = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
@@ -74,7 +74,7 @@ class FeatureMap:
     settings: tuple[tuple[str, Any], ...] = ()
     bound: Place | None = field(default=None, compare=False, repr=False)
 
-    def bind(self, place: Any, seed: int = 0) -> "FeatureMap":
+    def bind(self, place: object, seed: int = 0) -> "FeatureMap":
         """The same features, of a place.
 
         Args:
@@ -154,7 +154,7 @@ class FeatureMap:
             return self._code.width
         return int(np.diff(self.sparse.indptr).max())
 
-    def of(self, observation: Any) -> tuple[Indices, Vector]:
+    def of(self, observation: object) -> tuple[Indices, Vector]:
         """The features of one observation of a Box, or of a state number: indices (k,) and weights (k,).
 
         Features that are not named are 0. State numbers begin with 0.

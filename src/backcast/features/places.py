@@ -104,7 +104,7 @@ def read_place(given: Any, seed: int, coordinates: Any = None, low: Bounds = Non
     return Place(n_states, points, scale, seed)
 
 
-def _is_box(space: Any) -> bool:
+def _is_box(space: object) -> bool:
     return all(hasattr(space, attribute) for attribute in ("low", "high", "shape"))
 
 
@@ -123,7 +123,7 @@ def _bounded(own_low: Vector, own_high: Vector, low: Bounds, high: Bounds) -> tu
     return edges[0], edges[1]
 
 
-def _states(given: Any, seed: int) -> tuple[int, Vector]:
+def _states(given: object, seed: int) -> tuple[int, Vector]:
     """The number of states and their coordinates (S, m)."""
     if isinstance(given, (int, float, np.integer)):
         return _numbered(as_whole("place", given, 1))

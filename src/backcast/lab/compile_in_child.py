@@ -40,7 +40,7 @@ class _RefuseCompiling(event.Listener):  # type: ignore[misc]
         if getattr(_thread, "only_loads", False):
             raise NotCompiledError(f"{event.data['dispatcher']} {event.data['args']}")
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event: object) -> None:
         pass
 
 

@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
+from backcast.models.readable import ReadableModel
 
 How = Literal["learning", "backward", "forward", "elsewhere"]
 Arrow = tuple[int, int, float]
@@ -42,7 +43,7 @@ class ValueChange:
     origin: int | None
     before: Vector
     after: Vector
-    model: Any
+    model: ReadableModel
     rate: Callable[[int], float] = _whole_way
     discount: float = 1.0
 
@@ -139,7 +140,7 @@ def _contributions(change: ValueChange, s: int, a: int, by: float) -> list[tuple
     return [(s2, p * by) for s2, p in zip(states, chances, strict=True)]
 
 
-def successors(model: Any, s: int, a: int) -> list[tuple[int, float]] | None:
+def successors(model: ReadableModel, s: int, a: int) -> list[tuple[int, float]] | None:
     """The states that are known to follow (s, a), the most probable first; None if the model does not look ahead."""
     known = model.successors(s, a)
     if known is None:

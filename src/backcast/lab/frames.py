@@ -9,6 +9,7 @@ import struct
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backcast.core.arrays import Vector
 from backcast.lab.lockstep import Lockstep
@@ -56,7 +57,7 @@ def _told(walker: Walker, q: Vector) -> dict[str, Any]:
     }
 
 
-def greedy_masks(q: Vector) -> Any:
+def greedy_masks(q: Vector) -> NDArray[np.uint8]:
     """(S,) uint8: bit a is set if a is greedy; 0 where there is nothing to prefer. At most eight actions."""
     best = q == q.max(axis=1, keepdims=True)
     best[best.all(axis=1)] = False

@@ -1,5 +1,6 @@
 """A state under the magnifying glass: what an agent believes leads to it and follows it, next to what is true."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from backcast.core.interaction import EPSILON
 from backcast.lab.credit import successors
 from backcast.lab.lockstep import Lockstep
 from backcast.lab.walker import Walker
+from backcast.models.readable import ReadableModel
 from backcast.models.rows import known_of
 from backcast.models.truth import extended_rows
 from backcast.worlds.world import World
@@ -61,7 +63,7 @@ def _beliefs(walker: Walker, s: int) -> dict[str, Any]:
     }
 
 
-def _believed_successors(model: Any, s: int, n_actions: int, ends: bool) -> list[dict[str, Any]] | None:
+def _believed_successors(model: ReadableModel, s: int, n_actions: int, ends: bool) -> list[dict[str, Any]] | None:
     """The states that a model has seen follow s, for each action; None if it does not look ahead, or over more steps.
 
     Over several steps they are no neighbours of what is true over one.
@@ -72,7 +74,9 @@ def _believed_successors(model: Any, s: int, n_actions: int, ends: bool) -> list
     return [{"action": a, "to": [] if ends else (to or [])[:MOST]} for a, to in enumerate(followed)]
 
 
-def believed_predecessors(model: Any, s: int, n_actions: int) -> tuple[list[tuple[int, int, float]] | None, float]:
+def believed_predecessors(
+    model: ReadableModel, s: int, n_actions: int
+) -> tuple[list[tuple[int, int, float]] | None, float]:
     """(s̃, ã, probability) of those that a backward model has seen lead to s, and what it leaves for each other one.
 
     None: the agent has no backward model.
@@ -134,7 +138,7 @@ def _pairs(pairs: Indices, probability: Vector, n_actions: int) -> list[tuple[in
     return _sorted(zip(states.tolist(), actions.tolist(), probability.tolist(), strict=True))
 
 
-def _sorted(entries: Any) -> list[Any]:
+def _sorted(entries: Iterable[Any]) -> list[Any]:
     return sorted(entries, key=lambda entry: -entry[-1])[:MOST]
 
 

@@ -4,7 +4,7 @@ A grid has a cell of 1 × 1 for each state and `x`, `y` are its upper left corne
 and `x`, `y` are its centre. A group's rectangle encloses its states, and there is room for its title above it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil
 from typing import Any
 
@@ -156,7 +156,7 @@ def _gridded(grid: Grid, kinds: str) -> dict[str, Any]:
     return {"shape": "grid", **size, **places, "groups": [_group(*group) for group in grid.groups]}
 
 
-def _graph(x: Any, y: Any, width: float, height: float) -> dict[str, Any]:
+def _graph(x: Iterable[float], y: Iterable[float], width: float, height: float) -> dict[str, Any]:
     size = {"width": _plain(width), "height": _plain(height)}
     return {"shape": "graph", **size, "x": _list(x), "y": _list(y), "radius": _RADIUS}
 
@@ -165,7 +165,7 @@ def _group(x: float, y: float, width: float, height: float, title: str) -> dict[
     return {"x": _plain(x), "y": _plain(y), "width": _plain(width), "height": _plain(height), "title": title}
 
 
-def _list(numbers: Any) -> list[float]:
+def _list(numbers: Iterable[float]) -> list[float]:
     return [_plain(number) for number in numbers]
 
 

@@ -1,7 +1,8 @@
 """A scene: the world and the two agents of a configuration, with what is true about the world."""
 
+from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from backcast.lab.layout import layout_of
 from backcast.lab.snippets import as_python, as_toml
 from backcast.report.style import colour
 from backcast.worlds.world import World
+
+T = TypeVar("T")
 
 
 class Era:
@@ -136,7 +139,7 @@ class Scene:
         }
 
 
-def _named(field: str, build: Any) -> Any:
+def _named(field: str, build: Callable[[], T]) -> T:
     """What is built; an error says of which part of the configuration it speaks."""
     try:
         return build()

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from backcast.lab.compile_in_child import AbandonedError, with_kernels
 from backcast.lab.config import read_config
 from backcast.lab.lockstep import NEVER, Lockstep
 from backcast.lab.scene import Scene
+
+T = TypeVar("T")
 
 _WARMING = 2.0  # seconds of the first episode that are walked, so that all kernels are loaded
 
@@ -54,7 +56,7 @@ class Opening:
     def _take(self, words: str) -> None:
         self.words = words
 
-    def _if_wanted(self, piece: Callable[[], Any]) -> Any:
+    def _if_wanted(self, piece: Callable[[], T]) -> T:
         if self._stop[0]:
             raise AbandonedError
         return piece()

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from backcast.core.errors import InputError
 from backcast.lab.compile_in_child import AbandonedError
@@ -24,6 +24,8 @@ from backcast.lab.lockstep import NEVER, Lockstep
 from backcast.lab.memory import give_back
 from backcast.lab.messages import Ask, Drawn, Go, Message, More, Open, Play, Seek, error_message, hello, read_message
 from backcast.lab.scene_opening import Opening
+
+T = TypeVar("T")
 
 _SLICE = 0.025  # seconds of work at a time
 _FRAME = 1 / 45  # seconds between frames, at least
@@ -245,7 +247,7 @@ class Session:
         await self._send_text(json.dumps(message, allow_nan=False))
 
 
-async def _beside(work: Callable[[], Any], threads: ThreadPoolExecutor = _threads) -> Any:
+async def _beside(work: Callable[[], T], threads: ThreadPoolExecutor = _threads) -> T:
     """Work in a thread, beside the event loop."""
     return await asyncio.get_running_loop().run_in_executor(threads, work)
 

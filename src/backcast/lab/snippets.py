@@ -102,7 +102,7 @@ def _call(function: str, first: list[str], named: Mapping[str, Any]) -> str:
     return f"{function}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
 
 
-def _python(value: Any) -> str:
+def _python(value: object) -> str:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, list | tuple):
@@ -110,7 +110,7 @@ def _python(value: Any) -> str:
     return repr(value)
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return _text(value) if isinstance(value, str) else json.dumps(value)

@@ -4,10 +4,10 @@ It computes exactly what `backcast.run` computes with the same seed, by the same
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from backcast.agents import Agent
 from backcast.agents.kinds import Parts
 from backcast.core.arrays import Vector
+from backcast.core.compiling import is_part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, streams, uniform
 from backcast.core.waiting import compiling_for
 from backcast.drivers.loop import PLANNING, EpisodeState, arrive, finish, learn_from, next_step, walk
 from backcast.lab.credit import Credit, How, ValueChange, counted, credit_of
 from backcast.lab.scene import Era, Scene
-from backcast.planners.contract import turns
-from backcast.planners.witness import way, witnessed
+from backcast.planners.contract import AnyPlanner, CompleteStatePlanner, turns
+from backcast.planners.witness import Witness, way, witnessed
 
 TRAIL = 200  # states of an episode that are shown
 
@@ -58,6 +59,9 @@ class Position:
         return sum(array.nbytes for array in _arrays(self.parts, constant=False))
 
 
+Changes = Generator[ValueChange, None, Vector]  # gives back the values after the last
+
+
 class Walker:
     """An agent in a scene; whoever raises `stop` ends its compiled walking, for ever."""
 
@@ -68,7 +72,10 @@ class Walker:
         largest = float(np.abs(scene.world.truth).max()) if scene.world.is_prediction else 0.0
         nowhere = EpisodeState(0, 0, 0.0, largest, True, False)
         self.now = Position(
-            parts._replace(planner=witnessed(parts.planner, TRAIL)), *streams(scene.config.seed), -1, nowhere
+            parts._replace(planner=cast(AnyPlanner, witnessed(parts.planner, TRAIL))),
+            *streams(scene.config.seed),
+            -1,
+            nowhere,
         )
 
     @property
@@ -99,7 +106,11 @@ class Walker:
     @property
     def way(self) -> list[int]:
         """The last states of this episode, oldest first."""
-        return [] if self.now.episode < 0 else way(self.now.parts.planner)
+        return [] if self.now.episode < 0 else way(self._witness)
+
+    @property
+    def _witness(self) -> Witness:
+        return cast(Witness, self.now.parts.planner)
 
     def save(self) -> Position:
         """A copy of where it is."""
@@ -125,8 +136,8 @@ class Walker:
         table = self.tables.at(now.before)
         s = int(table.draw_start(uniform(now.world_stream)))
         now.place = EpisodeState(s, 0, 0.0, now.place.largest, bool(table.terminal[s]), False)
-        now.parts.planner.seen[0] = 0
-        now.parts.planner.note(s)
+        self._witness.seen[0] = 0
+        self._witness.note(s)
         if not now.place.ends:
             now.parts.model.restart(s, self.rates)
             yield from _first_plans(now.parts, self.rates, s)
@@ -170,14 +181,14 @@ class Walker:
             how = "elsewhere" if self.now.parts.updates[PLANNING] > planned else "learning"
             yield from self._change(how, None, before)
 
-    def _planned(self, plans: "Iterator[Plan]", before: Vector) -> Any:
+    def _planned(self, plans: "Iterator[Plan]", before: Vector) -> Changes:
         """Plan, and yield what each plan has changed; the values after the last."""
         for how, origin, parts, plan in plans:
             parts.updates[PLANNING] += plan()
             before = yield from self._change(how, origin, before, parts)
         return before
 
-    def _change(self, how: How, origin: int | None, before: Vector, planned: Parts | None = None) -> Any:
+    def _change(self, how: How, origin: int | None, before: Vector, planned: Parts | None = None) -> Changes:
         """Yield what has changed, by an agent that planned or by learning; the values after it."""
         after, parts = self.action_values, planned or self.now.parts
         rate = partial(parts.planner.step_taken, alpha=float(self.rates[ALPHA_PLAN]))
@@ -190,7 +201,7 @@ class Walker:
         s, a, r, s2, ends, first = next_step(
             table, now.parts, self.rates, now.world_stream, now.agent_stream, now.place
         )
-        now.parts.planner.note(s2)
+        self._witness.note(s2)
         return Step(int(s), int(a), float(r), int(s2), bool(ends), bool(first))
 
     def _conclude(self) -> None:
@@ -222,14 +233,15 @@ def _plans(parts: Parts, rates: Vector, step: Step) -> Iterator[Plan]:
 def _first_plans(parts: Parts, rates: Vector, s: int) -> Iterator[Plan]:
     """The same when an episode begins in s."""
     for alone in _one_by_one(parts):
-        begin = partial(alone.planner.begin, alone.model, alone.values, s, alone.discount, rates)
-        if not _plans_from_states(alone.planner):
+        planner = alone.planner
+        begin = partial(planner.begin, alone.model, alone.values, s, alone.discount, rates)
+        if not _plans_from_states(planner):
             yield "elsewhere", None, alone, begin
-        elif alone.planner.plans_first(alone.model):
-            yield alone.planner.direction(), s, alone, begin
+        elif planner.plans_first(alone.model):
+            yield planner.direction(), s, alone, begin
 
 
-def _plans_from_states(planner: Any) -> bool:
+def _plans_from_states(planner: AnyPlanner) -> TypeGuard[CompleteStatePlanner[Any, Any]]:
     """Whether a planner says from which states it plans."""
     return hasattr(planner, "origins")
 
@@ -256,7 +268,7 @@ def _arrays(part: Any, constant: bool) -> Iterator[Any]:
     if isinstance(part, np.ndarray):
         if not constant:
             yield part
-    elif hasattr(part, "is_constant") and part.is_constant():
+    elif is_part(part) and part.is_constant():
         yield from part[:-1] if constant else ()
     elif isinstance(part, tuple):
         for each in part:

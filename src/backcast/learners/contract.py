@@ -8,17 +8,21 @@ from backcast.core.interaction import Step
 from backcast.values.contract import Values
 
 
-class Learner(Protocol):
-    """Learns values from real steps."""
+class LearnerPart(Protocol):
+    """What an author writes: it learns values, those that its kind gives it, from real steps."""
 
-    def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def update(self, values: Any, step: Step, discount: float, rates: Vector) -> int:
         """Learn from one step; the number of value updates."""
 
-    def conclude(self, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+
+class Learner(LearnerPart, Protocol):
+    """What may be asked; `part` has added the defaults."""
+
+    def conclude(self, values: Any, s: int, ends: bool, discount: float, rates: Vector) -> int:
         """Learn when an episode is over, which `ends` in s or was cut off there; the number of value updates."""
 
 
 @optional("conclude")
-def _has_learned(self: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+def _has_learned(self: object, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
     """Most learners have learned everything when an episode is over."""
     return 0

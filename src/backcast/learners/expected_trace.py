@@ -10,7 +10,7 @@ In prediction z(s)[s̃] becomes Σ_k (γλ)^k P←⁽ᵏ⁾(s̃ | s) over ways t
 discounted and summed over all numbers of steps. In control e_t is cut as in Watkins's Q(λ).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, Step
 from backcast.learners.traces import Traces, credit, no_traces, visit
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.targets import td_error
 
 
@@ -36,7 +36,7 @@ class ExpectedTraces(NamedTuple):
 
     current: Traces
     expected: Traces
-    step_size: Any
+    step_size: StepSizes
     lam: float
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
@@ -67,7 +67,7 @@ def blend(rows: Traces, row: int, towards: Traces, beta: float) -> None:
         rows.weight[rows.place_of(row, towards.key[k])] += beta * towards.weight[k]
 
 
-def expected_traces(pairs: int, lam: float, step_size: Any) -> ExpectedTraces:
+def expected_traces(pairs: int, lam: float, step_size: StepSizes) -> ExpectedTraces:
     """Nothing is expected yet."""
     return ExpectedTraces(no_traces(1, pairs), no_traces(pairs, pairs), step_size, lam)
 
@@ -82,7 +82,7 @@ class ExpectedTraceLearner(NamedTuple):
     """
 
     model: ExpectedTraces
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """One update for each pair with an expected trace."""

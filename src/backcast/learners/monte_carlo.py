@@ -6,7 +6,7 @@
 that acts: in control that is the ε-greedy one, not the greedy one that Q-learning evaluates.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA, Step
 from backcast.models.trajectory import Trajectory, empty_trajectory
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 
 LONGEST = 100_000  # visits that are remembered at most: 3 MB for each agent at work
 
@@ -31,7 +31,7 @@ class MonteCarlo(NamedTuple):
     """
 
     past: Trajectory
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Remember the step, in 0 updates."""
@@ -59,6 +59,6 @@ class MonteCarlo(NamedTuple):
         self.past.pairs[np.isin(self.past.pairs // n_actions, states)] = -1
 
 
-def monte_carlo(max_steps: int | None, step_size: Any) -> MonteCarlo:
+def monte_carlo(max_steps: int | None, step_size: StepSizes) -> MonteCarlo:
     """With room for episodes of max_steps steps, but for no more than the 100,000 last ones."""
     return MonteCarlo(empty_trajectory(LONGEST if max_steps is None else min(max_steps, LONGEST)), step_size)

@@ -1,11 +1,12 @@
 """One-step temporal differences: TD(0) for prediction (A = 1), Q-learning for control."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import part
 from backcast.core.interaction import ALPHA, Step
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.contract import Values
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.targets import td_target
 
 
@@ -14,9 +15,9 @@ class TD(NamedTuple):
     """TD(0), or Q-learning; nothing if `learns` is False (pure planning)."""
 
     learns: bool
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def update(self, values: Any, step: Step, discount: float, rates: Vector) -> int:
+    def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """One update of q(s, a); the number of value updates."""
         if not self.learns:
             return 0

@@ -12,7 +12,7 @@ Then λ = 1 gives the mean of the returns where no pair is visited twice. (The s
 one return as 1 / (1 − γλ) updates.)
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA, Step
 from backcast.values.contract import Values
 from backcast.values.policies import greedy_chance
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.targets import td_error
 
 # A smaller trace is dropped. It would move a value by less than this part of a TD error, which no reported digit shows,
@@ -116,7 +116,7 @@ def visit(traces: Traces, values: Values, step: Step, decay: float, replacing: b
 
 
 @kernel
-def credit(values: Values, traces: Traces, row: int, change: float, step_size: Any) -> int:
+def credit(values: Values, traces: Traces, row: int, change: float, step_size: StepSizes) -> int:
     """Move each pair with a trace in this row by change · trace: q ← q + α δ e; how many there are."""
     first = row * traces.width
     for k in range(first, first + traces.used[row]):
@@ -138,7 +138,7 @@ class TraceLearner(NamedTuple):
     traces: Traces
     lam: float
     replacing: bool
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """One update for each pair that has a trace."""

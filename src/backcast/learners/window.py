@@ -7,7 +7,7 @@ block and the beginning of the next; of the first, sums from each of its steps t
 the second, one sum grows with it. That costs the same whatever n is, and subtracts nothing.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 
 
 @part
@@ -38,7 +38,7 @@ class Window(NamedTuple):
     begun: Vector
     powers: Vector
     clock: Indices
-    step_size: Any
+    step_size: StepSizes
 
     def clear(self) -> None:
         """No step is held."""
@@ -98,7 +98,7 @@ class Window(NamedTuple):
         self.pairs[np.isin(self.pairs // n_actions, states)] = -1
 
 
-def empty_window(n: int, discount: float, step_size: Any = SCHEDULED) -> Window:
+def empty_window(n: int, discount: float, step_size: StepSizes = SCHEDULED) -> Window:
     """Room for n steps, which are learned from with these step sizes."""
     powers = np.cumprod(np.append(1.0, np.full(n, float(discount))))
     pairs, clock = np.zeros(n, dtype=np.int64), np.zeros(2, dtype=np.int64)

@@ -1,17 +1,18 @@
 """The paper's backward model: which state and action led here?"""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, part
 from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.core.locality import prefetch
+from backcast.models.contract import OutcomeRows
 from backcast.models.counts import CountRows, draw_restart
 from backcast.models.readable import Known
 from backcast.models.rows import known_of
 from backcast.models.trajectory import importance
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 
 
 @part
@@ -33,7 +34,7 @@ class BackwardModel(NamedTuple):
         step_size: of r(s).
     """
 
-    rows: Any
+    rows: OutcomeRows
     state_reward: Vector
     n_actions: int
     by_pair: bool
@@ -41,7 +42,7 @@ class BackwardModel(NamedTuple):
     forgets: float
     target_policy: Vector
     restarts: CountRows
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Cross-entropy step for the row of s' towards (s, a); regression step for the reward."""

@@ -5,7 +5,7 @@ A.3, by Monte Carlo), and observes how s̃ and s were connected: how often, what
 discounted as seen from s̃. These are the three quantities of `backcast.exact.TimeExtended`.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.core.randomness import uniform
+from backcast.models.contract import OutcomeRows
 from backcast.models.counts import CountRows, draw_restart
 from backcast.models.readable import Known
 from backcast.models.rows import connect, known_of, places_of
@@ -45,7 +46,7 @@ class ExtendedModel(NamedTuple):
         learns: False for a true model.
     """
 
-    rows: Any
+    rows: OutcomeRows
     restarts: CountRows
     led: Vector
     arrivals: Vector

@@ -5,16 +5,17 @@ kept beside an entry of a row.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backcast.core.arrays import Mask, Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.core.locality import prefetch
+from backcast.models.contract import BackwardRows, ForwardRows, OutcomeRows, ProbabilityRows
 from backcast.models.readable import Known
 from backcast.models.rows import known_of
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 
 
 @part
@@ -40,7 +41,7 @@ class ForwardModel(NamedTuple):
         step_size: of r(s').
     """
 
-    rows: Any
+    rows: OutcomeRows
     state_reward: Vector
     goes_on: Vector
     ahead: Vector
@@ -50,7 +51,7 @@ class ForwardModel(NamedTuple):
     learns_ends: bool
     learns: bool
     forgets: float
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """A step for the row of (s, a) towards s'; steps for the reward and the termination of s'."""
@@ -124,8 +125,8 @@ class ExtendedForward(NamedTuple):
         sum_ahead: (2,) Σ_s h(s), and the refreshes since it was last summed afresh; empty likewise.
     """
 
-    ways: Any
-    rows: Any
+    ways: BackwardRows
+    rows: ProbabilityRows
     ahead: Vector
     sum_ahead: Vector
 
@@ -157,7 +158,7 @@ class ExtendedForward(NamedTuple):
 
 
 @kernel
-def refresh(model: Any, values: Values, s: int, discount: float) -> None:
+def refresh(model: ForwardRows, values: Values, s: int, discount: float) -> None:
     """Bring h(s) and the sum up to date after the values, the reward or the termination of s changed.
 
     Only rows that leave something to the unobserved need them.
@@ -175,6 +176,6 @@ def refresh(model: Any, values: Values, s: int, discount: float) -> None:
 
 
 @kernel
-def ahead_of(model: Any, values: Values, s: int, discount: float) -> float:
+def ahead_of(model: ForwardRows, values: Values, s: int, discount: float) -> float:
     """h(s): as kept, or computed where nothing is kept."""
     return model.ahead[s] if model.rows.width > 0 else model.look_ahead(values, s, discount)

@@ -6,7 +6,7 @@ and likewise what is earned on the way and how far the later end is discounted. 
 bootstraps from that of s_t.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.models.readable import Known
 from backcast.models.rows import places_of
 from backcast.values.contract import Values
+from backcast.values.step_sizes import StepSizes
 
 
 @part
@@ -43,7 +44,7 @@ class Mixtures(NamedTuple):
     carried: Vector
     share: Vector
     where: Indices
-    step_size: Any
+    step_size: StepSizes
     width: int
 
     def place_of(self, row: int, key: int) -> int:
@@ -71,7 +72,7 @@ class Mixtures(NamedTuple):
         return 0
 
 
-def empty_mixtures(rows: int, outcomes: int, step_size: Any) -> Mixtures:
+def empty_mixtures(rows: int, outcomes: int, step_size: StepSizes) -> Mixtures:
     """Rows that hold nothing yet, with a place for each outcome."""
     places = rows * outcomes
     return Mixtures(

@@ -5,9 +5,10 @@ E(s, a) = Σ_s' P(s' | s, a) (r + γ̄ u(s, a, s')) can exchange one u without a
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, kernel, part
@@ -16,6 +17,8 @@ from backcast.models.readable import Known, LearnedForward
 from backcast.models.rows import find
 from backcast.models.two_way import TwoWayModel
 from backcast.values.contract import Values
+
+A = TypeVar("A", bound=NDArray[Any])
 
 
 @part
@@ -75,11 +78,11 @@ def twin_of(model: LinkedModel, place: int) -> int:
     return model.counts.rows.offset[model.counts.led_here.key[place]] + model.twin[place]
 
 
-def _moved(beside: Any, before: Indices, after: Indices) -> Any:
+def _moved(beside: A, before: Indices, after: Indices) -> A:
     """What stood beside the places of rows that began at `before`, beside those that begin at `after`."""
     if before[-1] == after[-1]:
         return beside
     moved = np.zeros(after[-1], dtype=beside.dtype)
     places = np.repeat(after[:-1] - before[:-1], np.diff(before)) + np.arange(before[-1])
     moved[places] = beside
-    return moved
+    return cast(A, moved)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from backcast.core.arrays import Vector, as_floats
 from backcast.core.errors import InputError
@@ -28,9 +28,9 @@ class Option:
         (1.0, 0.0, 0.0, 1.0)
     """
 
-    initiation: Any
-    termination: Any = None
-    policy: Any = None
+    initiation: float | Sequence[float]
+    termination: float | Sequence[float] | None = None
+    policy: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         for name in ("initiation", "termination"):

@@ -4,8 +4,9 @@ A model answers for one state at a time, by `predecessors(s)` if it looks back a
 ahead, each a `Known` or, if it does not look there, None. What is here turns these answers into matrices.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -13,7 +14,6 @@ from numpy.typing import DTypeLike
 from backcast.core.arrays import Indices, Mask, Vector, as_whole
 from backcast.core.compiling import in_python, optional
 from backcast.core.errors import InputError
-from backcast.models.scoring import ModelScore, score_backward
 from backcast.values.contract import Values
 
 _NONE, _NOBODY = np.zeros(0), np.zeros(0, dtype=np.int64)
@@ -50,50 +50,72 @@ class Known(NamedTuple):
         return self.reward + carried * best[self.keys]
 
 
+class ReadableModel(Protocol):
+    """What a model says of itself, in Python only; whatever it does not answer has a default."""
+
+    def predecessors(self, s: int) -> Known | None:
+        """What is known to lead to s; None if it does not look back."""
+
+    def successors(self, s: int, a: int) -> Known | None:
+        """What is known to follow (s, a); None if it does not look ahead."""
+
+    def reward_by_state(self) -> Vector | None:
+        """The reward r(s) of arriving in each state, (S,), of models that keep one for each."""
+
+    def ends_by_state(self) -> Mask | None:
+        """Whether each state is taken to end the episode, (S,), of models that know; others keep discounts."""
+
+    def contains_restarts(self) -> bool:
+        """Whether rows also say how often an episode began in s."""
+
+
 @optional("predecessors")
 @in_python
-def _does_not_look_back(self: Any, s: int) -> Known | None:
+def _does_not_look_back(self: object, s: int) -> Known | None:
     """Most models do not look back."""
     return None
 
 
 @optional("successors")
 @in_python
-def _does_not_look_ahead(self: Any, s: int, a: int) -> Known | None:
+def _does_not_look_ahead(self: object, s: int, a: int) -> Known | None:
     """Most models do not look ahead."""
     return None
 
 
 @optional("reward_by_state")
 @in_python
-def _rewards_belong_to_pairs(self: Any) -> Vector | None:
+def _rewards_belong_to_pairs(self: object) -> Vector | None:
     """The reward r(s) of arriving in each state, (S,), of models that keep one for each; most keep r(s̃, s)."""
     return None
 
 
 @optional("ends_by_state")
 @in_python
-def _keeps_no_ends(self: Any) -> Mask | None:
+def _keeps_no_ends(self: object) -> Mask | None:
     """Whether each state is taken to end the episode, (S,), of models that know; others keep discounts."""
     return None
 
 
 @optional("contains_restarts")
 @in_python
-def _describes_steps_only(self: Any) -> bool:
+def _describes_steps_only(self: object) -> bool:
     """Whether rows also say how often an episode began in s."""
     return False
 
 
 @optional("readable")
 @in_python
-def _as_it_looks(self: Any, values: Values) -> Any:
+def _as_it_looks(self: ReadableModel, values: Values) -> object:
     """What is shown of a model after a run: what it says of itself, or the part as it is."""
     if self.predecessors(0) is not None:
-        return LearnedBackward(self, values.n_states, values.n_actions, values.as_array())
+        return LearnedBackward(self, values.n_states, values.n_actions)
     if self.successors(0, 0) is not None:
-        return LearnedForward(self, values.n_states, values.n_actions, values.as_array())
+        return LearnedForward(self, values.n_states, values.n_actions)
     return self
+
+
+Amount = Callable[[Known], Vector | float]
 
 
 @dataclass(frozen=True)
@@ -112,7 +134,7 @@ class Prediction:
     probability: Vector
     each_other: float
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[tuple[int, int, float]]:
         return zip(self.states.tolist(), self.actions.tolist(), self.probability.tolist(), strict=True)
 
 
@@ -124,10 +146,9 @@ class LearnedBackward:
     states never visited are in `backcast.exact`.
     """
 
-    model: Any = field(repr=False)
+    model: ReadableModel = field(repr=False)
     n_states: int
     n_actions: int
-    values: Any = field(default=None, repr=False, compare=False)
 
     def predict(self, s: int) -> Prediction:
         """The predecessors of s: which state and action led here?"""
@@ -190,19 +211,11 @@ class LearnedBackward:
         """E[discount on the way; S̃ = s̃ | s], (S, S) [s, s̃]; of a model that knows how far it looks."""
         if self._known(0).discount is None:
             raise InputError("discounted: the paper's one-step model keeps no discounts; they are γ, or 0 at an end")
-        return self._unless_unknown(self._spread(lambda known: known.probability * known.discount).sum(axis=2))
-
-    def score(self, exact: Any, values: Any = None) -> ModelScore:
-        """How far it is from the exact backward model, averaged over d_π.
-
-        Args:
-            exact: `backcast.exact.backward(mdp, policy)`.
-            values: that are corrected, (S,) or (S, A); by default those that were learned beside it.
-        """
-        return score_backward(self, exact, self.values if values is None else values)
+        return self._unless_unknown(self._spread(lambda known: known.probability * _kept_discount(known)).sum(axis=2))
 
     def _known(self, s: int) -> Known:
-        known: Known = self.model.predecessors(s)
+        known = self.model.predecessors(s)
+        assert known is not None
         return known
 
     def _probability(self) -> Vector:
@@ -212,7 +225,7 @@ class LearnedBackward:
         """NaN in rows of states that were never arrived at, as in `states`."""
         return np.where(np.isnan(self.states), np.nan, rows)
 
-    def _spread(self, amount: Any, elsewhere: Any = lambda known: 0.0) -> Vector:
+    def _spread(self, amount: Amount, elsewhere: Amount = lambda known: 0.0) -> Vector:
         """(S, S, A) [s, s̃, ã]: an amount of each predecessor that is known, and one for all others."""
         full = np.zeros((self.n_states, self.n_states * self.n_actions))
         for s in range(self.n_states):
@@ -221,7 +234,7 @@ class LearnedBackward:
             full[s, known.keys] = amount(known)
         return full.reshape(self.n_states, self.n_states, self.n_actions)
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Vector:
         return np.array(self.states, dtype=dtype, copy=copy)
 
 
@@ -229,14 +242,13 @@ class LearnedBackward:
 class LearnedForward:
     """A forward model after a run."""
 
-    model: Any = field(repr=False)
+    model: ReadableModel = field(repr=False)
     n_states: int
     n_actions: int
-    values: Any = field(default=None, repr=False, compare=False)
 
     def predict(self, s: int, a: int = 0) -> Prediction:
         """The successors of (s, a): what comes next?"""
-        known = self.model.successors(_within("s", s, self.n_states), _within("a", a, self.n_actions))
+        known = self._known(_within("s", s, self.n_states), _within("a", a, self.n_actions))
         order = np.argsort(-known.probability, kind="stable")
         return Prediction(known.keys[order], np.full(len(order), a), known.probability[order], known.each_other)
 
@@ -254,23 +266,28 @@ class LearnedForward:
     @property
     def discounted(self) -> Vector:
         """E[discount on the way; S' = s' | s, a], (S, A, S); of a model that keeps discounts."""
-        if self.model.successors(0, 0).discount is None:
+        if self._known(0, 0).discount is None:
             raise InputError("discounted: a one-step model keeps no discounts; they are γ, or 0 at an end")
-        return self._spread(lambda known: known.discount) * self.transition
+        return self._spread(_kept_discount) * self.transition
 
     @property
-    def ends(self) -> Any:
+    def ends(self) -> Mask:
         """Whether a state is taken to end the episode, (S,)."""
         ends = self.model.ends_by_state()
         if ends is None:
             raise InputError("ends: this model keeps discounts instead, which are 0 where a step ends; see discounted")
         return ends
 
-    def _spread(self, amount: Any, elsewhere: Any = lambda known: 0.0) -> Vector:
+    def _known(self, s: int, a: int) -> Known:
+        known = self.model.successors(s, a)
+        assert known is not None
+        return known
+
+    def _spread(self, amount: Amount, elsewhere: Amount = lambda known: 0.0) -> Vector:
         """(S, A, S): an amount of each successor that is known, and one for all others."""
         full = np.zeros((self.n_states, self.n_actions, self.n_states))
         for s, a in np.ndindex(full.shape[:2]):
-            known = self.model.successors(s, a)
+            known = self._known(s, a)
             full[s, a] = elsewhere(known)
             full[s, a, known.keys] = amount(known)
         return full
@@ -282,6 +299,11 @@ class LearnedBoth:
 
     forward: LearnedForward
     backward: LearnedBackward
+
+
+def _kept_discount(known: Known) -> Vector:
+    assert known.discount is not None
+    return known.discount
 
 
 def _left_to_each(known: Known) -> float:

@@ -11,18 +11,21 @@ Rows that hold true probabilities have w = P, Z = 1 and no unobserved outcome.
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, kernel, optional, part
 from backcast.core.locality import prefetch, side_by_side, zeros
 from backcast.core.numerics import E, exp_of_fraction
 from backcast.core.randomness import Stream, uniform
+from backcast.models.contract import OutcomeRows, ProbabilityRows
 from backcast.models.readable import Known
-from backcast.values.step_sizes import SCHEDULED, step_sizes
+from backcast.values.step_sizes import SCHEDULED, Averaged, Scheduled, step_sizes
 
+R = TypeVar("R", bound=ProbabilityRows)  # a NamedTuple
 BLOCK = 4  # weights are updated so many at a time; those beyond a row, which are other rows', stay as they are
 
 
@@ -51,7 +54,7 @@ class Rows(NamedTuple):
     reward: Vector
     carried: Vector
     share: Vector
-    step_size: Any
+    step_size: Scheduled | Averaged
     width: int
 
     def observe(self, row: int, key: int, alpha: float, mass: float) -> int:
@@ -122,7 +125,7 @@ class Rows(NamedTuple):
 
 
 @kernel
-def likely_place(rows: Any, row: int, here: int) -> int:
+def likely_place(rows: ProbabilityRows, row: int, here: int) -> int:
     """Where a row would begin if those between it and the row `here` had as many places as that: no need to look."""
     first = rows.offset[here]
     return first + (row - here) * (rows.offset[here + 1] - first)
@@ -135,7 +138,7 @@ def weight_at(rows: Rows, place: int, last: int) -> float:
 
 
 @kernel
-def find(rows: Any, row: int, key: int) -> int:
+def find(rows: ProbabilityRows, row: int, key: int) -> int:
     """The place of an outcome in a row; the first free place if it is new."""
     first = rows.offset[row]
     last = first + rows.used[row]
@@ -146,7 +149,7 @@ def find(rows: Any, row: int, key: int) -> int:
 
 
 @kernel
-def connect(rows: Any, row: int, key: int, reward: float, carried: float, alpha: float, mass: float) -> None:
+def connect(rows: OutcomeRows, row: int, key: int, reward: float, carried: float, alpha: float, mass: float) -> None:
     """Observe an outcome together with what was earned on the way to it and with its discount."""
     place = rows.observe(row, key, alpha, mass)
     rate = rows.rate(place, alpha, mass)
@@ -155,7 +158,7 @@ def connect(rows: Any, row: int, key: int, reward: float, carried: float, alpha:
 
 
 @kernel
-def draw_unobserved(rows: Any, first: int, last: int, stream: Stream) -> int:
+def draw_unobserved(rows: ProbabilityRows, first: int, last: int, stream: Stream) -> int:
     """One of the outcomes that are not in the places first … last − 1, all equally likely."""
     while True:
         key = int(uniform(stream) * rows.width)
@@ -173,7 +176,7 @@ def places_for(capacity: Indices) -> Indices:
     return offset
 
 
-def heads(offset: Indices, used: Any, share: Any, *more: Any) -> list[Any]:
+def heads(offset: Indices, used: Indices | int, share: Vector | float, *more: type) -> list[NDArray[Any]]:
     """Where rows begin, (rows + 1,), how many places they use and 1 / Z, (rows,), side by side in memory.
 
     Numbers of places are of 32 bits if that is enough.
@@ -231,14 +234,14 @@ def true_rows(
     )
 
 
-def grown_in(rows: Any, which: Sequence[int]) -> Any:
+def grown_in(rows: R, which: Sequence[int]) -> R:
     """The same rows with at least one free place in each of these, of those that exist."""
     for row in which:
         rows = grown(rows, row) if row < len(rows.used) else rows
     return rows
 
 
-def grown(rows: Any, row: int) -> Any:
+def grown(rows: R, row: int) -> R:
     """The same rows with at least one free place in `row`: for worlds whose graph is not known beforehand."""
     used = int(rows.used[row])
     if used < rows.offset[row + 1] - rows.offset[row]:
@@ -249,12 +252,14 @@ def grown(rows: Any, row: int) -> Any:
     offset[row + 1 :] += extra
     new = {"key": 0, "weight": 1.0, "reward": 0.0, "carried": 0.0}
     grown = {name: np.insert(getattr(rows, name), at, np.full(extra, start)) for name, start in new.items()}
-    if "step_size" in rows._fields:
-        grown["step_size"] = rows.step_size.with_places(at, extra)
-    return rows._replace(offset=offset, **grown).laid_out()
+    tuple_of_rows: Any = rows
+    if "step_size" in tuple_of_rows._fields:
+        grown["step_size"] = tuple_of_rows.step_size.with_places(at, extra)
+    larger: R = tuple_of_rows._replace(offset=offset, **grown).laid_out()
+    return larger
 
 
-def known_of(rows: Any, row: int) -> Known:
+def known_of(rows: ProbabilityRows, row: int) -> Known:
     """What a row says of the outcomes that were seen: probabilities, mean rewards and mean discounts."""
     places = places_of(rows, row)
     left = float(rows.share[row]) if rows.width else 0.0
@@ -262,6 +267,6 @@ def known_of(rows: Any, row: int) -> Known:
     return Known(rows.key[places].copy(), rows.weight[places] * rows.share[row], reward, carried, each_other=left)
 
 
-def places_of(rows: Any, row: int) -> slice:
+def places_of(rows: ProbabilityRows, row: int) -> slice:
     """The places of a row that are in use."""
     return slice(rows.offset[row], rows.offset[row] + rows.used[row])

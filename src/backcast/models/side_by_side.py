@@ -1,11 +1,12 @@
 """A model of each direction."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, part
 from backcast.core.interaction import Step
-from backcast.models.readable import Known, LearnedBoth
+from backcast.models.contract import BackwardRows, ForwardRows
+from backcast.models.readable import Known, LearnedBackward, LearnedBoth, LearnedForward
 from backcast.values.contract import Values
 
 
@@ -13,8 +14,8 @@ from backcast.values.contract import Values
 class BothModels(NamedTuple):
     """A forward and a backward model, learned side by side."""
 
-    forward: Any
-    backward: Any
+    forward: ForwardRows
+    backward: BackwardRows
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Both learn from the step."""
@@ -46,4 +47,5 @@ class BothModels(NamedTuple):
     @in_python
     def readable(self, values: Values) -> LearnedBoth:
         """Both, one beside the other."""
-        return LearnedBoth(self.forward.readable(values), self.backward.readable(values))
+        forward, backward = self.forward.readable(values), self.backward.readable(values)
+        return LearnedBoth(cast(LearnedForward, forward), cast(LearnedBackward, backward))

@@ -4,13 +4,13 @@ Both directions count the same transitions, so that P(s' | s, a) can be read off
 from s' needs no search in the row of (s, a).
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import Step
 from backcast.models.counts import CountRows
-from backcast.models.readable import Known, LearnedForward
+from backcast.models.readable import Known, LearnedForward, ReadableModel
 from backcast.models.rows import connect, find, known_of
 from backcast.values.contract import Values
 
@@ -61,7 +61,7 @@ class TwoWayModel(NamedTuple):
     @in_python
     def readable(self, values: Values) -> LearnedForward:
         """What follows; the other direction holds the same counts."""
-        return LearnedForward(self, values.n_states, values.n_actions)
+        return LearnedForward(cast(ReadableModel, self), values.n_states, values.n_actions)
 
 
 @kernel

@@ -1,14 +1,22 @@
 """Backward planning (the paper's Algorithms 1, 2 and 4): correct the states that lead to the reference state."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
-from backcast.planners.contract import Origins, plan_from_first, plan_from_origins
+from backcast.models.contract import BackwardRows
+from backcast.planners.contract import Direction, M, Origins, V, plan_from_first, plan_from_origins
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.table import TableValues
+
+
+class Correction(Protocol[M, V]):
+    """How a backward planner corrects what leads to a state."""
+
+    def correct(self, model: M, values: V, s: int, discount: float, onward: float, alpha: float) -> int:
+        """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
 
 
 @part
@@ -25,31 +33,31 @@ class BackwardPlanner(NamedTuple):
 
     current: bool
     pure: bool
-    how: Any
+    how: Correction[Any, Any]
 
-    def begin(self, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
+    def begin(self, model: BackwardRows, values: Values, s: int, discount: float, rates: Vector) -> int:
         """Plan from the first state of an episode; the number of value updates."""
         return plan_from_first(self, model, values, s, discount, rates)
 
-    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: BackwardRows, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan from the reference state(s) of a step; the number of value updates."""
         return plan_from_origins(self, model, values, step, discount, rates)
 
-    def origins(self, model: Any, step: Step) -> Origins:
+    def origins(self, model: BackwardRows, step: Step) -> Origins:
         """Plan from s' or from s, and in pure planning from the terminal state as well."""
         current = (self.current or (self.pure and step.ends)) and model.describes(False, 0)
         return Origins(not self.current and model.describes(step.first, 1), current)
 
-    def plans_first(self, model: Any) -> bool:
+    def plans_first(self, model: BackwardRows) -> bool:
         """If and only if the rows contain restarts."""
         return self.current and model.describes(True, 0)
 
-    def plan_from(self, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+    def plan_from(self, model: BackwardRows, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
         """Correct what leads to s; the number of value updates."""
         return self.how.correct(model, values, s, 0.0 if ends else discount, discount, rates[ALPHA_PLAN])
 
     @in_python
-    def direction(self) -> str:
+    def direction(self) -> Direction:
         """From a state to those that lead to it."""
         return "backward"
 
@@ -58,9 +66,11 @@ class BackwardPlanner(NamedTuple):
 class AllPredecessors(NamedTuple):
     """Correct all predecessors, each in proportion to its probability: the expected update."""
 
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def correct(self, model: Any, values: TableValues, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(
+        self, model: BackwardRows, values: TableValues, s: int, discount: float, onward: float, alpha: float
+    ) -> int:
         """Corrections from s, with this discount of s itself; the number of value updates."""
         return correct_all(model, values, s, discount, alpha, self.step_size)
 
@@ -71,7 +81,9 @@ class AllPredecessors(NamedTuple):
 
 
 @kernel
-def correct_all(model: Any, values: TableValues, s: int, discount: float, alpha: float, step_size: Any) -> int:
+def correct_all(
+    model: BackwardRows, values: TableValues, s: int, discount: float, alpha: float, step_size: StepSizes
+) -> int:
     """For all s̃, ã: q(s̃, ã) ← q(s̃, ã) + α P←(s̃, ã | s) (r(s̃, s) + γ max_a q(s, a) − q(s̃, ã)).
 
     max_a q(s, a) is taken once, before any update. All pairs never observed before s have one probability and one

@@ -20,12 +20,13 @@ equivalence); with none it is forward planning from s with counts and step size 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import Step
 from backcast.models.linked import LinkedModel, twin_of
+from backcast.planners.prior import NoPrior, Prior
 from backcast.planners.queue import NEGLIGIBLE, Queue, dequeue, first_priority, settle, withdraw
 from backcast.values.table import TableValues
 
@@ -85,7 +86,7 @@ class Blend(NamedTuple):
     announced: Vector
     reach: Vector
     queue: Queue
-    prior: Any
+    prior: NoPrior | Prior
     choices: Choices
 
     def begin(self, model: LinkedModel, values: TableValues, s: int, discount: float, rates: Vector) -> int:

@@ -1,13 +1,15 @@
 """Forward and backward planning in one step, with a model of each direction."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, part
 from backcast.core.interaction import Step
+from backcast.models.contract import Model
 from backcast.models.side_by_side import BothModels
 from backcast.planners.backward import BackwardPlanner
+from backcast.planners.contract import AnyPlanner
 from backcast.planners.forward import ForwardPlanner
 from backcast.values.contract import Values
 
@@ -30,6 +32,6 @@ class BothPlanners(NamedTuple):
         return updates + self.backward.plan(model.backward, values, step, discount, rates)
 
     @in_python
-    def stages(self, model: BothModels) -> Iterator[tuple[Any, Any]]:
+    def stages(self, model: BothModels) -> Iterator[tuple[AnyPlanner, Model]]:
         """Forward, then backward."""
         yield from zip(self, model, strict=True)

@@ -1,6 +1,6 @@
 """Dyna: between real steps, imagine steps from pairs of state and action that were experienced before."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,11 +9,12 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.locality import prefetch
 from backcast.core.randomness import Stream, uniform
+from backcast.models.contract import ForwardRows
 from backcast.models.forward import ahead_of
 from backcast.models.rows import likely_place
 from backcast.planners.forward import draw_outlook, draw_place
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 
 MANY = 2**14  # pairs, of which most are not in a core's own cache
 
@@ -88,9 +89,9 @@ class Dyna(NamedTuple):
     known: Pairs
     stream: Stream
     draws: Draws
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: ForwardRows, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Draw (s, a), imagine s' ~ P(s, a), update q(s, a) towards r + γ̄(s') max_a' q(s', a'); and again."""
         known, draws, rows = self.known, self.draws, model.rows
         enlist(known, step.s * values.n_actions + step.a)
@@ -132,7 +133,7 @@ def _draw(draws: Draws, turn: int, stream: Stream) -> None:
 
 
 @kernel
-def prepare(planner: Dyna, model: Any, values: Values, here: int) -> None:
+def prepare(planner: Dyna, model: ForwardRows, values: Values, here: int) -> None:
     """Ask memory for the pairs of the next step, and for the entries of the list that the step after it will need.
 
     Whether the next step lengthens the list is not known: both are prepared.
@@ -169,9 +170,9 @@ class DynaPlus(NamedTuple):
     clock: Indices
     bonus: float
     stream: Stream
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: ForwardRows, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Update drawn pairs towards r + κ √τ + γ̄(s') max_a' q(s', a'), τ real steps after they were last tried.
 
         A pair never tried is imagined to lead back to s and to earn 0; its τ counts from the beginning of the run.

@@ -1,16 +1,24 @@
 """Forward planning (the paper's Algorithms 1 and 3): re-evaluate the reference state from its imagined successors."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, kernel, optional, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, uniform
+from backcast.models.contract import ForwardRows, ProbabilityRows
 from backcast.models.forward import ahead_of, refresh
 from backcast.models.rows import draw_unobserved
-from backcast.planners.contract import Origins, plan_from_first, plan_from_origins
+from backcast.planners.contract import Direction, M, Origins, V, plan_from_first, plan_from_origins
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
+
+
+class Reevaluation(Protocol[M, V]):
+    """How a forward planner re-evaluates a state; `renew(model, values, step, discount)` is told of a step before."""
+
+    def reevaluate(self, model: M, values: V, s: int, discount: float, alpha: float) -> int:
+        """Updates of q(s, a) for all a, or for some; their number."""
 
 
 @part
@@ -23,45 +31,45 @@ class ForwardPlanner(NamedTuple):
 
     current: bool
     pure: bool
-    how: Any
+    how: Reevaluation[Any, Any]
 
-    def begin(self, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
+    def begin(self, model: ForwardRows, values: Values, s: int, discount: float, rates: Vector) -> int:
         """Plan from the first state of an episode, if nothing else will."""
         return plan_from_first(self, model, values, s, discount, rates)
 
-    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: ForwardRows, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan from the reference state of a step; the number of value updates."""
         return plan_from_origins(self, model, values, step, discount, rates)
 
-    def note_step(self, model: Any, values: Values, step: Step, discount: float) -> None:
+    def note_step(self, model: ForwardRows, values: Values, step: Step, discount: float) -> None:
         """Bring up to date what is kept of all states."""
-        self.how.renew(model, values, step, discount)
+        self.how.renew(model, values, step, discount)  # type: ignore[attr-defined]  # every part has it
 
-    def origins(self, model: Any, step: Step) -> Origins:
+    def origins(self, model: ForwardRows, step: Step) -> Origins:
         """Plan from s' unless it ends the episode, or from s."""
         return Origins(not self.current, self.current and not step.ends)
 
-    def plans_first(self, model: Any) -> bool:
+    def plans_first(self, model: ForwardRows) -> bool:
         """In pure planning from s'."""
         return self.current and self.pure
 
-    def plan_from(self, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+    def plan_from(self, model: ForwardRows, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
         """Re-evaluate s; the number of value updates."""
         return self.how.reevaluate(model, values, s, discount, rates[ALPHA_PLAN])
 
     @in_python
-    def direction(self) -> str:
+    def direction(self) -> Direction:
         """From what follows a state to the state."""
         return "forward"
 
     @in_python
     def step_taken(self, pair: int, alpha: float) -> float:
         """As far as its way to plan has moved it."""
-        return float(self.how.step_taken(pair, alpha))
+        return float(self.how.step_taken(pair, alpha))  # type: ignore[attr-defined]  # every part has it
 
 
 @optional("renew")
-def _renew_sums(self: Any, model: Any, values: Values, step: Step, discount: float) -> None:
+def _renew_sums(self: object, model: ForwardRows, values: Values, step: Step, discount: float) -> None:
     """Tell a model of states, which keeps a sum over all of them, of what a step has changed."""
     refresh(model, values, step.s, discount)
     refresh(model, values, step.s2, discount)
@@ -72,9 +80,9 @@ class AllSuccessors(NamedTuple):
     """Expect over all successors; with `top` above 0 over the most probable ones only."""
 
     top: int = 0
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
+    def reevaluate(self, model: ForwardRows, values: Values, s: int, discount: float, alpha: float) -> int:
         """For all a: q(s, a) ← q(s, a) + α (Σ_s' P(s' | s, a) (r(s, s') + γ̄(s') max_a' q(s', a')) − q(s, a)).
 
         One action after the other, as the algorithm is printed: where s may follow itself, later actions see the
@@ -95,7 +103,7 @@ class AllSuccessors(NamedTuple):
 
 
 @kernel
-def expect(model: Any, values: Values, row: int, discount: float) -> float:
+def expect(model: ForwardRows, values: Values, row: int, discount: float) -> float:
     """Σ_s' P(s' | row) (r + h(s')) over all successors, observed or not."""
     rows = model.rows
     first = rows.offset[row]
@@ -110,7 +118,7 @@ def expect(model: Any, values: Values, row: int, discount: float) -> float:
 
 
 @kernel
-def expect_top(model: Any, values: Values, row: int, discount: float, top: int) -> float:
+def expect_top(model: ForwardRows, values: Values, row: int, discount: float, top: int) -> float:
     """The same over the `top` most probable of the observed successors, as if there were no others."""
     rows = model.rows
     first = rows.offset[row]
@@ -136,9 +144,9 @@ class SampledSuccessors(NamedTuple):
 
     samples: int
     stream: Stream
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def reevaluate(self, model: Any, values: Values, s: int, discount: float, alpha: float) -> int:
+    def reevaluate(self, model: ForwardRows, values: Values, s: int, discount: float, alpha: float) -> int:
         """Sampled updates of s, actions drawn uniformly; the number of value updates."""
         updates = 0
         for _ in range(self.samples):
@@ -153,7 +161,7 @@ class SampledSuccessors(NamedTuple):
 
 
 @kernel
-def draw_outlook(model: Any, values: Values, row: int, discount: float, stream: Stream) -> float:
+def draw_outlook(model: ForwardRows, values: Values, row: int, discount: float, stream: Stream) -> float:
     """The target r + h(s') for a successor s' drawn from the row."""
     rows = model.rows
     place = draw_place(rows, row, uniform(stream))
@@ -164,7 +172,7 @@ def draw_outlook(model: Any, values: Values, row: int, discount: float, stream: 
 
 
 @kernel
-def draw_place(rows: Any, row: int, u: float) -> int:
+def draw_place(rows: ProbabilityRows, row: int, u: float) -> int:
     """The place of an outcome of a row, for a uniform u; −1 for one of those never observed."""
     first = rows.offset[row]
     last = first + rows.used[row]

@@ -6,14 +6,18 @@ the k-th of them, `chance_of(k)` its weight, and `reward_of(s̃)` the reward bet
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import Step
 from backcast.core.randomness import Stream, uniform
+from backcast.models.contract import BackwardRows
+from backcast.models.linear.abstract import CorrectionModel
+from backcast.models.linear.contract import ExpectedTarget, OutcomesAfter, OutcomesBefore, WeighedOutcomes
+from backcast.models.linear.expectation import BackwardFeatures
 from backcast.values.linear import LinearValues
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 
 
 @part
@@ -26,9 +30,11 @@ class WeighedPredecessors(NamedTuple):
     """
 
     amount: Vector
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(
+        self, model: BackwardRows, values: LinearValues, s: int, discount: float, onward: float, alpha: float
+    ) -> int:
         """A backward update from s; the number of updates of the weights."""
         rows = model.rows
         best = values.best(s)
@@ -57,9 +63,11 @@ class ExpectedOutcomes(NamedTuple):
     """
 
     amount: Vector
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(
+        self, model: OutcomesBefore, values: LinearValues, s: int, discount: float, onward: float, alpha: float
+    ) -> int:
         """A backward update from s; the number of updates of the weights."""
         ahead = discount * values.best(s)
         outcomes = model.outcomes_of(s, 0)
@@ -78,9 +86,11 @@ class SampledOutcomes(NamedTuple):
 
     samples: int
     stream: Stream
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(
+        self, model: OutcomesBefore, values: LinearValues, s: int, discount: float, onward: float, alpha: float
+    ) -> int:
         """Backward updates from s; the number of updates of the weights."""
         outcomes = model.outcomes_of(s, 0)
         for _ in range(self.samples):
@@ -89,10 +99,10 @@ class SampledOutcomes(NamedTuple):
             values.move(pair, target, self.step_size.of(pair, alpha, 1.0))
         return self.samples
 
-    def renew(self, model: Any, values: LinearValues, step: Step, discount: float) -> None:
+    def renew(self, model: OutcomesAfter, values: LinearValues, step: Step, discount: float) -> None:
         """There is nothing to keep up to date."""
 
-    def reevaluate(self, model: Any, values: LinearValues, s: int, discount: float, alpha: float) -> int:
+    def reevaluate(self, model: OutcomesAfter, values: LinearValues, s: int, discount: float, alpha: float) -> int:
         """For all a: forward updates of q(s, a); the number of updates of the weights."""
         for a in range(values.n_actions):
             outcomes = model.outcomes_of(s, a)
@@ -105,7 +115,7 @@ class SampledOutcomes(NamedTuple):
 
 
 @kernel
-def draw_outcome_of(model: Any, outcomes: int, stream: Stream) -> int:
+def draw_outcome_of(model: WeighedOutcomes, outcomes: int, stream: Stream) -> int:
     """One of so many outcomes, by its chance."""
     left = uniform(stream)
     for k in range(outcomes - 1):
@@ -119,12 +129,12 @@ def draw_outcome_of(model: Any, outcomes: int, stream: Stream) -> int:
 class ExpectedTargets(NamedTuple):
     """For all a: w ← w + α (E[R + γ max_a' q(S', a') | s, a] − q(s, a)) φ(s, a); the model says what to expect."""
 
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def renew(self, model: Any, values: LinearValues, step: Step, discount: float) -> None:
+    def renew(self, model: ExpectedTarget, values: LinearValues, step: Step, discount: float) -> None:
         """There is nothing to keep up to date."""
 
-    def reevaluate(self, model: Any, values: LinearValues, s: int, discount: float, alpha: float) -> int:
+    def reevaluate(self, model: ExpectedTarget, values: LinearValues, s: int, discount: float, alpha: float) -> int:
         """A forward update of s; the number of updates of the weights."""
         for a in range(values.n_actions):
             pair = s * values.n_actions + a
@@ -139,20 +149,22 @@ class LearnedCorrection(NamedTuple):
 
     unused: int = 0
 
-    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(
+        self, model: CorrectionModel, values: LinearValues, s: int, discount: float, onward: float, alpha: float
+    ) -> int:
         """A backward update from s; the number of updates of the weights."""
         return follow_correction(model, values, s, alpha)
 
-    def renew(self, model: Any, values: LinearValues, step: Step, discount: float) -> None:
+    def renew(self, model: CorrectionModel, values: LinearValues, step: Step, discount: float) -> None:
         """There is nothing to keep up to date."""
 
-    def reevaluate(self, model: Any, values: LinearValues, s: int, discount: float, alpha: float) -> int:
+    def reevaluate(self, model: CorrectionModel, values: LinearValues, s: int, discount: float, alpha: float) -> int:
         """A forward update of s; the number of updates of the weights."""
         return follow_correction(model, values, s, alpha)
 
 
 @kernel
-def follow_correction(model: Any, values: LinearValues, s: int, alpha: float) -> int:
+def follow_correction(model: CorrectionModel, values: LinearValues, s: int, alpha: float) -> int:
     """Add the correction of s, times α, to the weights."""
     model.correction.estimate(s, 0)
     for i in range(model.correction.counter[0]):
@@ -167,7 +179,9 @@ class MeanFeatures(NamedTuple):
 
     unused: int = 0
 
-    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(
+        self, model: BackwardFeatures, values: LinearValues, s: int, discount: float, onward: float, alpha: float
+    ) -> int:
         """A backward update from s; the number of updates of the weights."""
         model.mean.estimate(s, 0)
         model.rewards.condition_on(s)
@@ -195,7 +209,9 @@ class DrawnFeatures(NamedTuple):
     drawn: Vector
     stream: Stream
 
-    def correct(self, model: Any, values: LinearValues, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(
+        self, model: BackwardFeatures, values: LinearValues, s: int, discount: float, onward: float, alpha: float
+    ) -> int:
         """Backward updates from s; the number of updates of the weights."""
         model.mean.estimate(s, 0)
         model.rewards.condition_on(s)
@@ -211,7 +227,7 @@ class DrawnFeatures(NamedTuple):
 
 
 @kernel
-def draw_features(model: Any, drawn: Vector, stream: Stream) -> None:
+def draw_features(model: BackwardFeatures, drawn: Vector, stream: Stream) -> None:
     """Draw φ̃ = φ̄ + Σ_i g_i ρ_i / √n, g_i ~ N(0, 1), around the mean φ̄ that was estimated last, with residuals ρ_i."""
     for key in range(drawn.size):
         drawn[key] = model.mean.y[key]

@@ -1,11 +1,13 @@
 """The planner of an agent that only learns."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, part
 from backcast.core.interaction import Step
+from backcast.models.contract import Model
+from backcast.planners.contract import AnyPlanner
 from backcast.values.contract import Values
 
 
@@ -15,11 +17,11 @@ class NoPlanner(NamedTuple):
 
     unused: int = 0
 
-    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: Model, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Nothing, in 0 updates."""
         return 0
 
     @in_python
-    def stages(self, model: Any) -> Iterator[tuple[Any, Any]]:
+    def stages(self, model: Model) -> Iterator[tuple[AnyPlanner, Model]]:
         """None."""
         yield from ()

@@ -6,7 +6,7 @@ much of an update it is worth, and `note_error` is told the error that was found
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, uniform
 from backcast.models.readable import Known
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.targets import td_error
 
 _NEVER_ZERO = 1e-6  # added to |δ|, so that a transition without error may be drawn again
@@ -221,15 +221,31 @@ def write_priority(memory: PrioritizedMemory, place: int, power: float) -> None:
         node >>= 1
 
 
+class ReplayMemory(Protocol):
+    """What replay asks of a memory of transitions."""
+
+    def draw_place(self, stream: Stream) -> int:
+        """The place of a transition, drawn."""
+
+    def transition_at(self, place: int) -> Step:
+        """The transition at a place."""
+
+    def importance_of(self, place: int) -> float:
+        """The weight that makes up for how it was drawn."""
+
+    def note_error(self, place: int, error: float) -> None:
+        """Note the TD error that it had."""
+
+
 @part
 class Replay(NamedTuple):
     """After each real step, `samples` updates by transitions drawn from the memory, the newest one included."""
 
     samples: int
     stream: Stream
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: ReplayMemory, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Draw s, a, r, s', update q(s, a) by the TD error that it has now, tell the memory; and again."""
         for _ in range(self.samples):
             place = model.draw_place(self.stream)

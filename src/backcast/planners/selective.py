@@ -1,14 +1,15 @@
 """Backward planning that corrects only some predecessors: sampled ones, the most probable ones, and theirs in turn."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backcast.core.arrays import Indices
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.randomness import Stream, uniform
+from backcast.models.contract import BackwardRows
 from backcast.models.rows import draw_unobserved
 from backcast.planners.backward import correct_all
 from backcast.values.contract import Values
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.table import TableValues
 
 NOTHING, UNSEEN = -1, -2
@@ -25,9 +26,9 @@ class SampledPredecessors(NamedTuple):
     samples: int
     depth: int
     stream: Stream
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def correct(self, model: Any, values: Values, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(self, model: BackwardRows, values: Values, s: int, discount: float, onward: float, alpha: float) -> int:
         """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
         updates = 0
         for _ in range(self.samples):
@@ -50,7 +51,7 @@ class DrawnUpdate(NamedTuple):
 
 @kernel
 def correct_one(
-    model: Any, values: Values, s: int, discount: float, alpha: float, step_size: Any, stream: Stream
+    model: BackwardRows, values: Values, s: int, discount: float, alpha: float, step_size: StepSizes, stream: Stream
 ) -> DrawnUpdate:
     """Draw s̃, ã ~ P←(s) and update q(s̃, ã) with step size α.
 
@@ -98,9 +99,11 @@ class Predecessors(NamedTuple):
     state: Indices
     place: Indices
     taken: Indices
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
-    def correct(self, model: Any, values: TableValues, s: int, discount: float, onward: float, alpha: float) -> int:
+    def correct(
+        self, model: BackwardRows, values: TableValues, s: int, discount: float, onward: float, alpha: float
+    ) -> int:
         """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
         updates = correct_top(model, values, s, discount, alpha, self.step_size, self.top)
         self.state[0], self.place[0], self.taken[0] = s, -1, 0
@@ -128,7 +131,7 @@ class Predecessors(NamedTuple):
 
 @kernel
 def correct_top(
-    model: Any, values: TableValues, s: int, discount: float, alpha: float, step_size: Any, top: int
+    model: BackwardRows, values: TableValues, s: int, discount: float, alpha: float, step_size: StepSizes, top: int
 ) -> int:
     """Correct the `top` most probable predecessors of s, each by α P←; all of them if top is 0."""
     if top == 0:
@@ -147,7 +150,7 @@ def correct_top(
 
 
 @kernel
-def next_place(model: Any, s: int, after: int, ranked: bool) -> int:
+def next_place(model: BackwardRows, s: int, after: int, ranked: bool) -> int:
     """The place of a predecessor of s after a given one (−1: the first); −1 when there are no more.
 
     In the order of the rows or, `ranked`, from the most probable to the least.
@@ -168,19 +171,19 @@ def next_place(model: Any, s: int, after: int, ranked: bool) -> int:
 
 
 @kernel
-def pair_at(model: Any, s: int, place: int) -> int:
+def pair_at(model: BackwardRows, s: int, place: int) -> int:
     """The index s̃·A + ã of the predecessor of s at a place."""
     return model.pair(_row_of(model, s, place), model.rows.key[place])
 
 
 @kernel
-def _probability(model: Any, s: int, place: int) -> float:
+def _probability(model: BackwardRows, s: int, place: int) -> float:
     row = _row_of(model, s, place)
     return model.rows.share[row] * model.portion(row) * model.rows.weight[place]
 
 
 @kernel
-def _row_of(model: Any, s: int, place: int) -> int:
+def _row_of(model: BackwardRows, s: int, place: int) -> int:
     row = model.first_row(s)
     while place >= model.rows.offset[row + 1]:
         row += 1

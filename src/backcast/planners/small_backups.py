@@ -8,7 +8,7 @@ where U(s') is the value of s' that its predecessors were last told of. It stays
 transition is counted and when U of one state changes, and each of these costs O(1) for every value that changes.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
@@ -16,6 +16,16 @@ from backcast.core.interaction import Step
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.queue import Queue, dequeue, settle
 from backcast.values.table import TableValues
+
+
+class Urgency(Protocol):
+    """Which of two changes is more urgent."""
+
+    def cost_to_go(self, value: float) -> float:
+        """What the size of a change of a state of this value is divided by."""
+
+    def note_passed_on(self, value: float) -> None:
+        """Note that a state of this value was taken off the queue."""
 
 
 @part
@@ -36,7 +46,7 @@ class SmallBackups(NamedTuple):
     backups: int
     told: Vector
     queue: Queue
-    urgency: Any
+    urgency: Urgency
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Take in the step, then pass on the most urgent changes; the number of value updates."""

@@ -6,7 +6,7 @@ successors; the result is the same. V(s) in these expectations is the value that
 of: learning from a real step changes values without telling, and what it changed is told with the next backup of s.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
@@ -14,7 +14,7 @@ from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.queue import Queue, dequeue, promote, settle, withdraw
 from backcast.planners.small_backups import pass_on, take_in
-from backcast.values.step_sizes import SCHEDULED
+from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.table import TableValues
 
 NEAR = 1e-6  # the cost to go of the best state known, which must not be 0
@@ -80,7 +80,7 @@ class PengWilliams(NamedTuple):
     expected: TableValues
     told: Vector
     queue: Queue
-    step_size: Any = SCHEDULED
+    step_size: StepSizes = SCHEDULED
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Back up the pairs that differ most from what is expected; the number of value updates."""

@@ -1,13 +1,15 @@
 """A planner with a witness, who notes where the agent went: for those who watch, in compiled loops too."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, part
 from backcast.core.interaction import Step
+from backcast.models.contract import Model
+from backcast.planners.contract import AnyPlanner
 from backcast.values.contract import Values
 
 
@@ -21,27 +23,27 @@ class Witness(NamedTuple):
         seen: (1,) how many states the episode has had.
     """
 
-    observed: Any
+    observed: AnyPlanner
     trail: Indices
     seen: Indices
 
-    def begin(self, model: Any, values: Values, s: int, discount: float, rates: Vector) -> int:
+    def begin(self, model: Model, values: Values, s: int, discount: float, rates: Vector) -> int:
         """An episode begins in s."""
         self.seen[0] = 0
         self.note(s)
         return self.observed.begin(model, values, s, discount, rates)
 
-    def plan(self, model: Any, values: Values, step: Step, discount: float, rates: Vector) -> int:
+    def plan(self, model: Model, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Plan after a step to s'."""
         self.note(step.s2)
         return self.observed.plan(model, values, step, discount, rates)
 
-    def finish(self, model: Any, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
+    def finish(self, model: Model, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
         """The episode is over."""
         return self.observed.finish(model, values, s, ends, discount, rates)
 
     @in_python
-    def stages(self, model: Any) -> Iterator[tuple[Any, Any]]:
+    def stages(self, model: Model) -> Iterator[tuple[AnyPlanner, Model]]:
         """Those of the planner that is observed."""
         yield from self.observed.stages(model)
 
@@ -51,7 +53,7 @@ class Witness(NamedTuple):
         self.seen[0] += 1
 
 
-def witnessed(planner: Any, places: int) -> Witness:
+def witnessed(planner: AnyPlanner, places: int) -> Witness:
     """A planner with a witness who remembers so many states."""
     return Witness(planner, np.zeros(places, dtype=np.int64), np.zeros(1, dtype=np.int64))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+from numpy.typing import ArrayLike
 
 from backcast.core.arrays import Vector
 from backcast.drivers.metrics import Metric
@@ -28,7 +29,7 @@ def band(axes: Axes, x: Vector, mean: Vector, error: Vector | None, looks: dict[
         axes.fill_between(x, mean - error, mean + error, color=looks["color"], alpha=0.2, linewidth=0)
 
 
-def cross(axes: Axes, x: Any, y: Any, shade: str, **more: Any) -> None:
+def cross(axes: Axes, x: ArrayLike, y: ArrayLike, shade: str, **more: Any) -> None:
     """Mark where an agent diverged."""
     axes.plot(x, y, linestyle="none", marker="x", markersize=7, markeredgewidth=1.8, color=shade, **more)
 

@@ -304,12 +304,12 @@ def _in_words(interval: Interval) -> str:
     return str(interval) if np.isfinite(interval.estimate) else "diverged"
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(name: str, value: object) -> Any:
     """A value that JSON has, or its name."""
     return value if value is None or isinstance(value, (str, int, float)) else _word(name, value)
 
 
-def _word(name: str, value: Any) -> str:
+def _word(name: str, value: object) -> str:
     """A value as labels have it; a dash for a setting that an agent does not have."""
     return "–" if value is None else describe(((name, value),)).partition("=")[2]
 

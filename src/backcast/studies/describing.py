@@ -107,7 +107,7 @@ def _arguments(label: str, given: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """The same with Python's own numbers in place of NumPy's, and paths that hold wherever one is."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
@@ -118,8 +118,6 @@ def _plain(value: Any) -> Any:
 
 def _is_only_an_mdp(world: World) -> bool:
     """Whether an MDP and a policy say all about a world: it does not change, and rewards and draws are the MDP's."""
-    if not isinstance(world.seen_as, str) or world.seen_as != "onehot":
-        return False
     if world.redraw is not None or world.later is not None or not isinstance(world.layout, Drawing | None):
         return False
     if world.outcomes is None:
@@ -155,7 +153,7 @@ def _agent(label: str, agent: Agent) -> dict[str, Any]:
     return {**given, **settings, "label": label}
 
 
-def _dense(label: str, value: Any) -> Any:
+def _dense(label: str, value: object) -> Any:
     """A setting whose matrices are lists of rows."""
     if not isinstance(value, dict):
         return value

@@ -91,7 +91,7 @@ def _type(values: set[Any]) -> pa.DataType:
     return pa.string()
 
 
-def _cast(name: str, value: Any, kind: pa.DataType) -> Any:
+def _cast(name: str, value: object, kind: pa.DataType) -> Any:
     return value if value is None or kind != pa.string() else describe(((name, value),)).partition("=")[2]
 
 

@@ -310,7 +310,7 @@ def _validated(given: dict[str, Any], source: str) -> Study:
     return study
 
 
-def _about(given: Any, worlds: int, source: str) -> list[About]:
+def _about(given: object, worlds: int, source: str) -> list[About]:
     try:
         about = TypeAdapter(list[About]).validate_python(given)
     except ValidationError as error:

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -258,7 +258,7 @@ def _distinct(arrays: Iterable[Indices]) -> Iterator[Indices]:
         last = array
 
 
-def _repeated(words: Any, counts: list[int]) -> pa.Array:
+def _repeated(words: Sequence[str], counts: list[int]) -> pa.Array:
     """A column in which each word is there so often."""
     numbers = np.repeat(np.arange(len(words), dtype=np.int32), counts)
     return pa.DictionaryArray.from_arrays(numbers, pa.array(list(words), pa.string())).cast(pa.string())

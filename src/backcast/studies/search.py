@@ -98,7 +98,7 @@ def _rounded(number: float, whole: bool) -> float:
 TAGS = ("range", "choices")
 
 
-def _tag(given: Any) -> str | None:
+def _tag(given: object) -> str | None:
     """Which of the two it is meant to be."""
     return TAGS[0] if isinstance(given, (Mapping, Range)) else TAGS[1] if isinstance(given, (list, tuple)) else None
 
@@ -167,7 +167,7 @@ def _refuse_switches(name: str, values: Iterable[Any]) -> None:
 
 
 @functools.cache
-def _adapter(kind: Any) -> TypeAdapter[list[Any]]:
+def _adapter(kind: object) -> TypeAdapter[list[Any]]:
     values: Any = GenericAlias(list, (kind,))
     return TypeAdapter(values, config=ConfigDict(allow_inf_nan=False))
 
@@ -183,7 +183,7 @@ def _telling(values: list[Any]) -> list[Any]:
     return others + ([min(numbers), max(numbers)] if numbers else [])
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a setting's value is a number, rather than a switch, a word or a list."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -300,5 +300,5 @@ class Space:
         return [(name, check(name, value)) for value in values]
 
 
-def _as_given(name: str, value: Any) -> Any:
+def _as_given(name: str, value: object) -> Any:
     return value

@@ -187,7 +187,7 @@ def _kind(name: str, about: KindAbout | None, given: Collection[str], modules: t
 def _perhaps(setting: Setting) -> Setting:
     """A setting that may be Backcast's, or may be what somebody else calls by its name."""
 
-    def check(name: str, given: Any) -> Any:
+    def check(name: str, given: object) -> Any:
         try:
             return setting.check(name, given)
         except InputError:

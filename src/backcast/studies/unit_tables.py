@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from backcast.core.errors import InputError, in_a_line
 from backcast.core.files import checksum, refuse_special
@@ -69,7 +70,7 @@ def columns(path: Path, expected: Expected) -> list[str]:
     return names
 
 
-def column(path: Path, name: str, expected: Expected) -> Any:
+def column(path: Path, name: str, expected: Expected) -> NDArray[Any]:
     """A column of a table whose columns were looked at, (runs, episodes)."""
     with _whole(path):
         values = pq.read_table(path, columns=[name])[name]

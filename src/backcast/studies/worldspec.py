@@ -39,7 +39,7 @@ class Strict(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _take_no_text_for_a_number(cls, given: Any) -> Any:
+    def _take_no_text_for_a_number(cls, given: object) -> Any:
         if not isinstance(given, dict):
             return given
         numbers = [name for name, field in cls.model_fields.items() if _is_numeric(field.annotation)]
@@ -63,14 +63,14 @@ class _Quoted:
         return self.text
 
 
-def _quoted(given: Any) -> Any:
+def _quoted(given: object) -> Any:
     """What was given, text marked as such, in lists, too."""
     if isinstance(given, (list, tuple)):
         return [_quoted(each) for each in given]
     return _Quoted(given) if isinstance(given, str) else given
 
 
-def _is_numeric(annotation: Any) -> bool:
+def _is_numeric(annotation: object) -> bool:
     """Whether a type is made of numbers alone: int, float | None, tuple[int, ...]."""
     parts = [each for each in get_args(annotation) if each not in (NoneType, Ellipsis)]
     return all(map(_is_numeric, parts)) if parts else annotation in (int, float)

@@ -28,7 +28,7 @@ class Counter:
     def __init__(self, averages: bool, *shape: int) -> None:
         self.averages, self.n = averages, np.zeros(shape)
 
-    def share(self, entry: Any, weight: Any = 1.0) -> Any:
+    def share(self, entry: Any, weight: Vector | float = 1.0) -> Any:
         """The weight, or where steps are averaged the weight over the sum of all so far; of one entry or of some."""
         if not self.averages:
             return weight

@@ -4,10 +4,9 @@ A pair of a state and an action is the number s·A + a; in prediction A is 1, an
 (set one value without changing others, blend all of them with a number) is asked of `TableValues` by name.
 """
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from backcast.core.arrays import Vector
-from backcast.core.compiling import optional
 
 
 class Values(Protocol):
@@ -50,8 +49,3 @@ class Values(Protocol):
 
     def as_weights(self) -> Vector | None:
         """The weights of the features that were given, (A, d); None of a table. Likewise."""
-
-
-@optional("prefetch_pair")
-def _is_near(self: Any, pair: int) -> None:
-    """Weights are few, and never far away."""

@@ -1,6 +1,6 @@
 """Values that are linear in features, v(s) = x(s)ᵀw and q(s, a) = x(s)ᵀw_a, where few features of a state are not 0."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -109,6 +109,9 @@ class LinearValues(NamedTuple):
         """Add an amount to one of the weights."""
         self.w[key] += amount
 
+    def prefetch_pair(self, pair: int) -> None:
+        """Nothing: weights are few, and never far away."""
+
     @in_python
     def as_array(self) -> Vector:
         """The values of all states, (S, A); of values that are stacked, (n, S, A)."""
@@ -125,14 +128,14 @@ class LinearValues(NamedTuple):
 
 
 @kernel
-def add_features(vector: Vector, values: Any, pair: int, amount: float) -> None:
+def add_features(vector: Vector, values: LinearValues, pair: int, amount: float) -> None:
     """Add φ(s, a) of a pair s·A + a, times an amount, to a vector of the size of the weights."""
     s, start = pair // values.n_actions, pair % values.n_actions * values.n_features
     for k in range(values.features.offset[s], values.features.offset[s + 1]):
         vector[start + values.features.which[k]] += amount * values.features.size[k]
 
 
-def features_of(matrix: Any) -> Features:
+def features_of(matrix: Matrix) -> Features:
     """The features of a sparse matrix (S, d), a row for each state."""
     rows = matrix.tocsr()
     offset, which, size = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from backcast.core.arrays import Indices
+from backcast.features.maps import FeatureMap
 from backcast.values.linear import Features, empty_features
 
 
@@ -21,7 +22,7 @@ class Observations:
         forgotten: the numbers that were last taken back.
     """
 
-    def __init__(self, space: Any, capacity: int, seed: int) -> None:
+    def __init__(self, space: object, capacity: int, seed: int) -> None:
         self.space, self.capacity, self.seed = space, capacity, seed
         self.known = np.zeros(1, dtype=np.int64)
         self.forgotten: Indices = np.zeros(0, dtype=np.int64)
@@ -29,7 +30,7 @@ class Observations:
         self._numbers: OrderedDict[bytes, int] = OrderedDict()
         self._free: list[int] = []
 
-    def features(self, recipe: Any) -> tuple[Features, int, int]:
+    def features(self, recipe: FeatureMap) -> tuple[Features, int, int]:
         """The features of all that is remembered, how many there are, and how many were given; written by `number`."""
         if recipe not in self._maps:
             bound = recipe.bind(self.space, self.seed)
@@ -37,7 +38,7 @@ class Observations:
         bound, features = self._maps[recipe]
         return features, bound.n_features, bound.n_features
 
-    def number(self, observation: Any) -> int:
+    def number(self, observation: object) -> int:
         """The number of an observation; `forgotten` are the numbers that were taken back to make room for it."""
         self.forgotten = self.forgotten[:0]
         coded = [(bound.of(observation), features) for bound, features in self._maps.values()]

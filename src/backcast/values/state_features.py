@@ -1,17 +1,18 @@
 """The features of the states of a world, with those of terminal states kept apart."""
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from backcast.core.arrays import Mask, Matrix
+from backcast.features.maps import FeatureMap
 from backcast.values.linear import Features, features_of, largest_norm
+from backcast.worlds.world import World
 
 
 @lru_cache(maxsize=32)  # the seeds of a run share them, and nobody writes to them
-def features_of_states(recipe: Any, place: Any, seed: int) -> tuple[Features, int, int]:
+def features_of_states(recipe: FeatureMap, place: World | int, seed: int) -> tuple[Features, int, int]:
     """The features of all states of a World (or of so many states), how many there are, and how many were given.
 
     Args:

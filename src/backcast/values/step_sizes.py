@@ -8,13 +8,20 @@ With schedule="average", n is the sum of the weights of all updates of an entry 
 of weight w goes α w / n of the way. For α = 1 an entry is the mean of its targets, weighted; Robbins and Monro (1951).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, part
 from backcast.values.linear import Features, LinearValues
+
+
+class StepSizes(Protocol):
+    """How far an update of an entry goes."""
+
+    def of(self, entry: int, step: float, weight: float) -> float:
+        """The step size of an update of this weight; `step` is α times the weight, or proportional to it."""
 
 
 @part
@@ -113,12 +120,12 @@ class AveragedFeatures(NamedTuple):
         return step / total if total > 0.0 else 0.0
 
 
-def step_sizes(averages: bool, entries: int) -> Any:
+def step_sizes(averages: bool, entries: int) -> Scheduled | Averaged:
     """For so many entries that are moved one by one: by averages, or as the schedule says."""
     return Averaged(np.zeros(entries)) if averages else SCHEDULED
 
 
-def step_sizes_at_first(averages: bool, entries: int) -> Any:
+def step_sizes_at_first(averages: bool, entries: int) -> Averaged | AveragedAtFirst:
     """The same for entries that begin as a mean in any case."""
     return (Averaged if averages else AveragedAtFirst)(np.zeros(entries))
 

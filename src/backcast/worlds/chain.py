@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from backcast.core.arrays import Indices, Mask, Matrix, Vector
@@ -90,11 +91,13 @@ class PerSeed:
         """The world of this seed."""
         return self._remembered(seed)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return PerSeed, (self._draw,)
 
 
-def reward_process(transition: Matrix, reward: Matrix, discount: float, start: Any, terminal: Any) -> FiniteMDP:
+def reward_process(
+    transition: Matrix, reward: Matrix, discount: float, start: ArrayLike, terminal: ArrayLike
+) -> FiniteMDP:
     """A world of one action from sparse P(s' | s) and r(s, s'), each (S, S); dense unless it is large."""
     return from_rows(transition, reward, discount, start, terminal, transition.shape[0] > _DENSE_LIMIT)
 

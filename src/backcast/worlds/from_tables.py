@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from backcast.core.arrays import Mask, Vector, as_distribution, as_whole
+from backcast.core.arrays import Indices, Mask, Vector, as_distribution, as_whole
 from backcast.core.errors import InputError, in_a_line
 from backcast.core.graph import breadth_first
 from backcast.core.setting_types import Label
@@ -249,7 +249,7 @@ def _what_train_can_do(env: Any) -> str:
     return f"backcast.train needs none, but {unusable(env.observation_space)}"
 
 
-def unusable(space: Any) -> str:
+def unusable(space: object) -> str:
     """Why observations that are neither a number nor a Box cannot be used, and what makes them usable."""
     return (
         f"its observation space is {space}, expected Discrete or Box: gymnasium.wrappers.FlattenObservation makes it"
@@ -266,7 +266,7 @@ def _start(bare: Any, given: ArrayLike | None, n_states: int) -> Vector:
     return as_distribution("start", start, n_states)
 
 
-def _terminal(states: Any, next_states: Any, ends: Any, start: Vector, n_states: int) -> Mask:
+def _terminal(states: Indices, next_states: Indices, ends: Mask, start: Vector, n_states: int) -> Mask:
     """The states in which episodes end. A state that ends some visits and not others is no Markov state: refused."""
     terminal = np.zeros(n_states, dtype=np.bool_)
     terminal[next_states[ends]] = True

@@ -111,7 +111,7 @@ class World:
         """The world that a run with this seed lives in: this one, unless every seed draws its own."""
         return self if self.redraw is None else self.redraw(seed)
 
-    def view(self, how: Any) -> "World":
+    def view(self, how: object) -> "World":
         """The same world, whose states agents with a network observe otherwise; others take no notice.
 
         Args:

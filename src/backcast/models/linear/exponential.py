@@ -19,7 +19,7 @@ do not matter.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -246,7 +246,7 @@ class ExponentialForward(NamedTuple):
 
 
 @kernel
-def collect_likelihood(family: Any, n: int, observed: int) -> None:
+def collect_likelihood(family: ExponentialFamily, n: int, observed: int) -> None:
     """The gradient of −log P(observed): E[z(o)] − z(observed)."""
     family.psi.clear()
     for o in range(n):
@@ -255,7 +255,7 @@ def collect_likelihood(family: Any, n: int, observed: int) -> None:
 
 
 @kernel
-def collect_covariance(family: Any, n: int) -> None:
+def collect_covariance(family: ExponentialFamily, n: int) -> None:
     """The gradient Σ_o P(o) (c(o) − E[c]) z(o), with c(o) = e·Δ(o) in `delta`."""
     family.psi.clear()
     mean = 0.0

@@ -1,6 +1,6 @@
 """The forward expectation model by recursive least squares, kept in the form in which planning asks for it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class ForwardLeastSquares(NamedTuple):
 
 
 @kernel
-def look_ahead(model: Any, values: LinearValues) -> None:
+def look_ahead(model: ForwardLeastSquares, values: LinearValues) -> None:
     """Bring u up to date: u ← u + (w_k − told_k) Σ_t z_t x'_tk for each weight that has changed."""
     for key in range(model.told.size):
         change = values.weight_at(key) - model.told[key]

@@ -1,7 +1,7 @@
 """Linear regression online: what is expected given features, for very many outputs of which few are ever not 0."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class Regression(NamedTuple):
 
 
 @kernel
-def add_row(fit: Any, row: int, factor: float) -> None:
+def add_row(fit: Regression, row: int, factor: float) -> None:
     """Add a row, times a factor, to y."""
     rows = fit.rows
     left, block = rows.used[row], rows.head[row]
@@ -115,7 +115,7 @@ def add_row(fit: Any, row: int, factor: float) -> None:
 
 
 @kernel
-def change_row(fit: Any, row: int, factor: float) -> None:
+def change_row(fit: Regression, row: int, factor: float) -> None:
     """Add y, times a factor, to a row."""
     rows = fit.rows
     fit.counter[1] += 1

@@ -38,7 +38,7 @@ def main() -> None:
         _reply(replies, perform(unit))
 
 
-def _reply(replies: BinaryIO, what: Any) -> None:
+def _reply(replies: BinaryIO, what: object) -> None:
     try:
         pickle.dump(what, replies)
         replies.flush()

@@ -230,7 +230,7 @@ class _Tasks:
         outcomes, its_machine = pickle.loads(reply)
         return Performed(outcomes, name, its_machine)
 
-    def _given_up(self, future: Any, error: str, details: str = "") -> Performed | None:
+    def _given_up(self, future: object, error: str, details: str = "") -> Performed | None:
         """A failed unit if there was nothing beside it; else the units of its batch are suspects."""
         batch = self._drop(future)
         if future is self._on_trial:

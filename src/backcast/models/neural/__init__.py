@@ -1,1 +1,0 @@
-"""Models by networks, forward and backward, as JAX computes them."""
