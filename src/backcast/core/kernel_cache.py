@@ -26,6 +26,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler import compile_result
 from numba.core.environment import Environment
 from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.runtime import rtsys
 from numba.core.typing import signature
 
 from backcast.core import waiting
@@ -65,7 +66,7 @@ class _KernelCache(NullCache):
         with _or_compile():
             path = self._file(sig, target_context.codegen())
             if path is not None and path.exists():
-                target_context.refresh()  # without it, loaded code lacks the functions it calls
+                rtsys.initialize(target_context)  # without it, loaded code lacks the functions it calls
                 found = _loaded(path, self._function, _arguments(sig), target_context)
         if found is None:
             waiting.begin(self._function.__qualname__, self._functions)
@@ -174,7 +175,7 @@ def _compiler() -> str:
     """How kernels are compiled, as a hash of the sources that say it."""
     here = Path(__file__).parent
     return hashlib.sha256(
-        b"\0".join((here / name).read_bytes() for name in ("compiling.py", "lowering.py"))
+        b"\0".join((here / name).read_bytes() for name in ("compiling.py", "lowering.py", "shortcuts.py"))
     ).hexdigest()
 
 

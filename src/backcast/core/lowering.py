@@ -17,8 +17,10 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import NativeLowering
+from numba.core.untyped_passes import TranslateByteCode
 
 from backcast.core import waiting
+from backcast.core.shortcuts import OwnBuiltins, is_ours, less_of_the_same
 
 _TAKEN = {  # of Numba's insides, beside what is imported
     JITCodeLibrary: ("add_llvm_module", "finalize", "_raise_if_finalized", "enable_object_caching"),
@@ -41,6 +43,7 @@ _SEARCHES = {  # of Numba's passes: they look for `with`, closures, literal_unro
     "literal_unroll",
     "LiteralPropagation",
     "inline_overloads",
+    "nopython_rewrites",  # of array expressions: kernels have none, for they allocate nothing
 }
 
 
@@ -116,6 +119,15 @@ class Inlined(CompilerBase):  # type: ignore[misc]
 class Whole(CompilerBase):  # type: ignore[misc]
     """The compiler of kernels that are called from Python."""
 
+    def __init__(self, typingctx: Any, targetctx: Any, *rest: Any) -> None:
+        with less_of_the_same(typingctx):
+            super().__init__(typingctx, targetctx, *rest)
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function and all that it calls."""
+        with less_of_the_same(self.state.typingctx):
+            return super().compile_extra(func)
+
     def define_pipelines(self) -> list[PassManager]:
         """Numba's own, with all that is called linked before it is optimised."""
         return [_lowered_by(_LowerAndLink, self.state)]
@@ -124,10 +136,12 @@ class Whole(CompilerBase):  # type: ignore[misc]
 def _lowered_by(lowering: type, state: Any) -> PassManager:
     """Numba's own pipeline with another way of lowering; in kernels of ours nobody looks for what they never use."""
     usual = DefaultPassBuilder.define_nopython_pipeline(state)
-    ours = state.func_id.modname.partition(".")[0] == __name__.partition(".")[0]
+    ours = is_ours(state.func_id.modname)
     passes = PassManager(lowering.__name__)
     for each, description in usual.passes:
         if not (ours and each.name() in _SEARCHES):
             passes.add_pass(lowering if each is NativeLowering else each, description)
+        if ours and each is TranslateByteCode:
+            passes.add_pass(OwnBuiltins, "max, min and int")
     passes.finalize()
     return passes

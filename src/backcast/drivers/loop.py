@@ -129,13 +129,11 @@ def walk(
     stop: NDArray[np.uint8],
 ) -> EpisodeState:
     """Go on with an episode until it ends, has so many steps, or `stop` is raised; where it stands then."""
-    large = table.is_large()
     while not place.ends and place.steps < most_steps:
         if place.steps & 15 == 0 and raised(stop) != 0:
             break
         step = next_step(table, agent, rates, world_stream, agent_stream, place)
-        if large:
-            prefetch_next(table, agent, step.s2, step.a)
+        table.ahead.prefetch_next(table, agent, step.s2, step.a)
         learn_from(agent, rates, step)
         plan_after(agent, rates, step)
         place = arrive(agent, place, step)
@@ -159,16 +157,6 @@ def arrive(agent: Parts, place: EpisodeState, step: Step) -> EpisodeState:
     largest = max(place.largest, abs(step.r))
     lost = exploded(agent, step.s, step.a, largest)
     return EpisodeState(step.s2, place.steps + 1, place.gained + step.r, largest, step.ends or lost, lost)
-
-
-@kernel
-def prefetch_next(table: Table, agent: Parts, s: int, a: int) -> None:
-    """Ask memory for what world and agent will need if a is taken in s: of all that may follow, one guess."""
-    near = table.likely_next(s, a)
-    table.prefetch_state(near, s)
-    agent.values.prefetch_pair(near * table.n_actions)
-    agent.model.prefetch_state(near, s)
-    agent.planner.prefetch_state(near, s)
 
 
 @kernel

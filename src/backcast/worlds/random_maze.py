@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import ndimage
 
 from backcast.core.arrays import as_whole
 from backcast.core.errors import InputError
@@ -119,6 +118,8 @@ def _name(shape: tuple[int, int], walls: float, slip: float, reward_probability:
 
 def _draw(shape: tuple[int, int], walls: float, seed: int) -> np.ndarray:
     """The characters (rows, columns) of a maze whose goal can be reached."""
+    from scipy import ndimage  # takes a tenth of a second, for which nobody else should wait
+
     rng, size = layout_generator(seed), shape[0] * shape[1]
     start, goal = size - shape[1], shape[1] - 1
     others = np.setdiff1d(np.arange(size), (start, goal))

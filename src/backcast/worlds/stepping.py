@@ -1,6 +1,6 @@
 """Worlds as compiled loops walk through them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,32 @@ from backcast.core.randomness import pick
 
 States = NDArray[np.int32] | Indices
 FOREVER = 2**62  # steps, where episodes are not cut off
-LARGE = 2**16  # outcomes of a world that, with an agent's tables, is too large for a core's own cache
+LARGE = 2**16  # pairs of state and action of a world that, with an agent's tables, is too large for a core's own cache
+
+
+@part
+class Near(NamedTuple):
+    """Of a world that a core's own cache has room for: nothing is asked for before it is needed."""
+
+    unused: int = 0
+
+    def prefetch_next(self, table: "Table", agent: Any, s: int, a: int) -> None:
+        """Nothing."""
+
+
+@part
+class Far(NamedTuple):
+    """Of a large world: memory is asked for what the next step will need, while this one is learned from."""
+
+    unused: int = 0
+
+    def prefetch_next(self, table: "Table", agent: Any, s: int, a: int) -> None:
+        """Ask memory for what world and agent will need if a is taken in s: of all that may follow, one guess."""
+        near = table.likely_next(s, a)
+        table.prefetch_state(near, s)
+        agent.values.prefetch_pair(near * table.n_actions)
+        agent.model.prefetch_state(near, s)
+        agent.planner.prefetch_state(near, s)
 
 
 @part
@@ -29,6 +54,7 @@ class Table(NamedTuple):
         terminal: (S,) whether an episode ends there.
         n_actions: A.
         even: how many outcomes each row has; 0 if rows differ in that.
+        ahead: `Near` or, in a large world, `Far`; a kernel is compiled for the one or the other.
     """
 
     start_state: Indices
@@ -40,6 +66,7 @@ class Table(NamedTuple):
     terminal: Mask
     n_actions: int
     even: int
+    ahead: Any = Near()
 
     def draw_start(self, u: float) -> int:
         """The state that begins an episode, for a uniform u."""
@@ -55,10 +82,6 @@ class Table(NamedTuple):
     def next_of(self, outcome: int) -> int:
         """The state s' of an outcome."""
         return np.int64(self.next_state[outcome])  # type: ignore[return-value]
-
-    def is_large(self) -> bool:
-        """Whether it is worth while to ask memory for what the next step may need."""
-        return self.next_state.size > LARGE
 
     def likely_next(self, s: int, a: int) -> int:
         """A state that may follow (s, a)."""
@@ -98,6 +121,11 @@ class Tables(NamedTuple):
 def state_numbers(states: Indices, n_states: int) -> States:
     """A copy of numbers of states, in as few bytes as `n_states` states allow: a large world is read from memory."""
     return np.array(states, dtype=np.int32) if n_states <= 2**31 else np.array(states, dtype=np.int64)
+
+
+def ahead(offset: Indices) -> Any:
+    """Whether it is worth while to ask memory for what the next step may need: `Far` or `Near`."""
+    return Far() if offset.size - 1 > LARGE else Near()
 
 
 def even(offset: Indices) -> int:

@@ -194,7 +194,7 @@ class World:
         if self._directly is not None:
             return self._directly[0]
         from backcast.core.randomness import cumulative_in_rows
-        from backcast.worlds.stepping import Table, even, state_numbers
+        from backcast.worlds.stepping import Table, ahead, even, state_numbers
 
         outcomes = self.outcomes or outcomes_of(self.mdp)
         if self.policy is not None:
@@ -211,6 +211,7 @@ class World:
             np.array(self.mdp.terminal),
             self.n_actions,
             even(offset),
+            ahead(offset),
         )
 
     @cached_property
