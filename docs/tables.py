@@ -39,7 +39,8 @@ def estimators() -> Iterable[str]:
         if each.is_builtin:
             looks = ("forward", each.not_forward), ("backward", each.not_backward)
             words = " and ".join(way for way, why_not in looks if not why_not)
-            yield f"| `{each.name}` | {each.summary} | {'features' if each.linear else 'states'} | {words} |"
+            of = "features" if each.linear else "observations, by a network" if each.network else "states"
+            yield f"| `{each.name}` | {each.summary} | {of} | {words} |"
 
 
 def worlds() -> Iterable[str]:

@@ -12,7 +12,20 @@ import backcast
 PACKAGE = Path(backcast.__file__).parent
 # from the ground up; `extending` and `testing` are doors for authors of parts
 ORDER = (
-    *("core", "mdp", "exact", "worlds", "features", "values", "models", "learners", "planners", "agents", "drivers"),
+    *(
+        "core",
+        "mdp",
+        "exact",
+        "worlds",
+        "features",
+        "networks",
+        "values",
+        "models",
+        "learners",
+        "planners",
+        "agents",
+        "drivers",
+    ),
     *("twins", "extending", "testing", "studies", "report", "comparison", "lab", "cli", "__main__"),
 )
 

@@ -13,6 +13,7 @@ COUNTERPARTS = {
     "kinds",  # the registries of agents and of worlds
     "linear",  # exact theory, values, planners and twins of linear function approximation
     *("backward", "forward", "none"),  # models, and the planners that use them
+    "neural",  # values, planners, agents and the driver of agents with a network
     "readable",  # what tabular and linear models have learned, to be read
 }
 

@@ -12,6 +12,7 @@ MODULES = (
     "backcast.exact",
     "backcast.worlds",
     "backcast.features",
+    "backcast.networks",
     "backcast.extending",
     "backcast.testing",
 )

@@ -31,7 +31,7 @@ _HOMES = {
     "run": "backcast.drivers.run",
     "train": "backcast.drivers.train",
 }
-_MODULES = ("exact", "features", "testing", "worlds")
+_MODULES = ("exact", "features", "networks", "testing", "worlds")
 
 __all__ = [
     "Agent",
@@ -46,6 +46,7 @@ __all__ = [
     "exact",
     "features",
     "load",
+    "networks",
     "run",
     "testing",
     "train",
@@ -53,7 +54,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from backcast import exact, features, testing, worlds
+    from backcast import exact, features, networks, testing, worlds
     from backcast.agents import Agent, agent
     from backcast.comparison import Comparison, compare
     from backcast.core.errors import InputError

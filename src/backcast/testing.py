@@ -16,7 +16,8 @@ import numpy as np
 
 from backcast import exact
 from backcast.agents import Agent, agent
-from backcast.agents.kinds import KINDS, Parts, Setup
+from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.parts import Parts
 from backcast.core.arrays import Vector
 from backcast.core.interaction import Step
 from backcast.drivers.run import run

@@ -54,7 +54,7 @@ def test_these_are_the_defaults():
         **{(kind, "buffer"): 10_000 for kind in ("replay", "prioritized-replay")},
         **{(kind, "lam"): 0.9 for kind in ("td-lambda", "q-lambda", "expected-trace")},
         **{(kind, "traces"): "accumulating" for kind in ("td-lambda", "q-lambda")},
-        **{("backward", "conditioned"): False, ("backward", "importance"): False, ("both", "model"): "counts"},
+        **{("backward", "conditioned"): False, ("backward", "importance"): False},
         **{("backward", "depth"): 1, ("true-backward", "depth"): 1, ("sweeping", "variant"): "moore-atkeson"},
         ("prioritized-replay", "exponent"): 0.6,
     }
@@ -64,6 +64,7 @@ def test_these_are_the_defaults():
     ("kind", "given", "expected"),
     [
         ("backward", {}, {"model": "softmax", "horizon": 1, "lam_by": None, "learn_by": None, "memory": None}),
+        ("both", {}, {"model": "counts"}),
         ("backward", {"conditioned": True}, {"model": "counts"}),
         ("backward", {"option": bc.Option(0.5, 0.5)}, {"model": "counts", "horizon": None}),
         ("backward", {"lam": 0.5}, {"model": "softmax", "horizon": None, "lam_by": "mc"}),

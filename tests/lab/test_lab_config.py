@@ -3,6 +3,7 @@
 import pytest
 
 from backcast.agents.kinds import KINDS
+from backcast.agents.settings import NEURAL_MODELS, NEURAL_VALUES
 from backcast.core.errors import InputError
 from backcast.lab.config import EPISODES, LabConfig, offered, read_config, setting_descriptions, world_descriptions
 from backcast.lab.lockstep import Lockstep
@@ -138,6 +139,7 @@ def test_the_greeting_describes_everything_that_can_be_set():
 def test_a_form_asks_for_what_makes_a_difference_to_a_kind(kind):
     asked = setting_descriptions(KINDS[kind])
     without_form = {"features", "model_features", "learn_by", "ridge", "memory", "weights", "option"}
+    without_form |= {*NEURAL_VALUES, *NEURAL_MODELS}
     assert set(asked) == set(takes(kind)) - without_form
     everywhere = [name for name, told in asked.items() if "only" not in told]
     assert set(everywhere) == set(takes(kind, "prediction")) - without_form

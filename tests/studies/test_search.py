@@ -271,7 +271,7 @@ def test_choices_are_equally_likely():
         ({"grid": {"model": ["count"]}}, r"grid\.model: 'count' given, expected one of .*did you mean 'counts'\?"),
         ({"grid": {"horizon": [0]}}, r"grid\.horizon: 0 given, expected a whole number, 1 or more"),
         ({"grid": {"seeds": [3]}}, r"grid\.seeds: no agent of the study has this setting; theirs are alpha"),
-        ({"grid": {"depth": [2]}}, r"grid\.depth: no agent of the study has this setting; theirs are .*top, forget$"),
+        ({"grid": {"depth": [2]}}, r"grid\.depth: no agent of the study has this setting; theirs are .*encoder$"),
         ({"grid": {"traces": ["replacing"]}}, r"grid\.traces: no agent of the study has this setting"),
         ({"grid": {"horizon": [2], "lam": [0.5]}}, r"horizon and lam: each of them says how far the model looks"),
         ({"grid": {"alpha": [0.5, 0.5]}}, r"agents: 'forward,alpha=0\.5' is there twice"),

@@ -5,7 +5,10 @@ from importlib import import_module
 from backcast.agents.agent import agent
 from backcast.agents.kinds import KINDS, Agent, Kind, Setup, register
 
-_FAMILIES = ("tabular_models", "linear_models", "paper", "model_free", "experience", "full_backups", "blending")
+_FAMILIES = (
+    *("tabular_models", "linear_models", "neural_models", "paper", "model_free", "experience", "full_backups"),
+    "blending",
+)
 for _family in _FAMILIES:  # in the order in which estimators and kinds are listed
     import_module(f"backcast.agents.{_family}")
 

@@ -13,8 +13,8 @@ def agent(
     kind: str,
     frame: str | None = None,
     learn: bool = True,
-    alpha: StepSize = 1.0,
-    alpha_model: StepSize = 1.0,
+    alpha: StepSize | None = None,
+    alpha_model: StepSize | None = None,
     alpha_plan: StepSize | None = None,
     epsilon: StepSize = 0.5,
     schedule: str = "linear",
@@ -29,8 +29,9 @@ def agent(
         frame: where planners plan from when s led to s': "previous" (s) or "current" (s'). By default backward planning
             is from s', forward planning from s, as in the paper's prediction studies.
         learn: False for pure planning, without the learning update beside it.
-        alpha: step size of learning in (0, 1]; a number, or a list with one per episode.
-        alpha_model: the same for the model.
+        alpha: step size of learning in (0, 1]; a number, or a list with one per episode. By default 1, or 0.001 with a
+            network.
+        alpha_model: the same for the model; with a network it may be 0, for a model that does not learn.
         alpha_plan: the same for planning; by default alpha.
         epsilon: probability in [0, 1] of a random action, in control.
         schedule: "linear": numbers fall linearly to 0 over the run; "constant": they stay; "average": they stay, and
@@ -54,7 +55,7 @@ def agent(
     if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(f"kind: {kind!r} given, expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
     chosen = KINDS[kind]
-    left_out = [name for name in ("frame", "alpha_plan", "epsilon_schedule") if given[name] is None]
+    left_out = [name for name, value in given.items() if value is None and name not in ("learn", "epsilon", "schedule")]
     common = {name: COMMON[name].check(name, value) for name, value in given.items() if name not in left_out}
     if frame is not None and chosen.frame is None:
         raise InputError(f"frame: {frame!r} given, but {kind!r} does not plan from s or s'; leave frame out")
@@ -62,7 +63,10 @@ def agent(
         raise InputError(f"learn: False given, but {kind!r} does nothing else; pure planning needs a kind that plans")
     own = check_settings(chosen, settings)
     _refuse_combinations(chosen, dict(own), schedule)
-    return Agent(kind, settings=own, **common)
+    usual = {name: COMMON[name].usual(dict(own)) for name in ("alpha", "alpha_model")}
+    if alpha_model == 0 and "network" not in dict(own):
+        raise InputError("alpha_model: 0 given, expected a step size in (0, 1]")
+    return Agent(kind, settings=own, **{**usual, **common})
 
 
 def _refuse_combinations(kind: Kind, given: Mapping[str, Any], schedule: str) -> None:

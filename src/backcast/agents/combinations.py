@@ -11,7 +11,7 @@ import numpy as np
 
 from backcast.agents.estimators import ESTIMATORS, Estimator, linear_names
 from backcast.agents.kinds import Kind, Rule
-from backcast.agents.settings import usual_model
+from backcast.agents.settings import NEURAL_MODELS, NEURAL_VALUES, TRANSITIONS, usual_model
 from backcast.models.none import NoModel
 from backcast.planners.backward import AllPredecessors
 
@@ -21,6 +21,8 @@ _NO_MODEL = Estimator(
     "", "", lambda setup, agent, forward: (NoModel(), AllPredecessors())
 )  # of an agent that names none
 _OF_LINEAR = ("model_features", "learn_by", "ridge", "memory", "buffer")
+_NOT_OF_NETWORKS = (*_OF_TABLES, "lam_by", "model_features", "learn_by", "ridge", "buffer")
+_OF_MEMORY = ("batch", "every", "target_every", "double", "candidates")
 
 
 def about_models(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
@@ -82,6 +84,8 @@ def about_models(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tu
 
 def about_directions(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
     """Which models do not look where the kind plans, and why."""
+    if "network" in _of_the_table(kind, given):
+        return []
     model = ESTIMATORS.get(_of_the_table(kind, given).get("model", ""), _NO_MODEL)
     forward, backward = (kind.direction in (each, "both") for each in ("forward", "backward"))
     return [
@@ -108,6 +112,8 @@ def about_directions(kind: Kind, given: Mapping[str, Any], schedule: str) -> lis
 def about_features(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
     """What cannot be together with features, or without them, and why."""
     chosen = _of_the_table(kind, given)
+    if "network" in chosen:
+        return []
     plans, features = kind.direction in ("forward", "backward") and not kind.true, "features" in chosen
     model = ESTIMATORS.get(chosen.get("model", "expectation" if features and plans else ""), _NO_MODEL)
     by_rls = chosen.get("learn_by") == "rls"
@@ -178,8 +184,76 @@ def about_averages(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
 def about_memory(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
     """A memory of observations is for values that are linear in features."""
     chosen = _of_the_table(kind, given)
-    alone = "memory" in chosen and "features" not in chosen
-    return [(alone, "memory: it is for values of features; give features as well")]
+    memory, features = chosen.get("memory"), "features" in chosen
+    alone = memory is not None and not features and "network" not in chosen
+    return [
+        (alone, "memory: it is for values of features or of a network; give features or a network as well"),
+        (features and memory in (0, 1), f"memory: {memory} given, expected a whole number, 2 or more"),
+    ]
+
+
+def about_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
+    """What cannot be together with a network, or without one, and why."""
+    chosen = _of_the_table(kind, given)
+    network, memory = "network" in chosen, chosen.get("memory", TRANSITIONS)
+    model = ESTIMATORS.get(chosen.get("model", ""), _NO_MODEL)
+    plans = kind.direction in ("forward", "backward", "both")
+    of_networks = [name for name in (*NEURAL_VALUES[1:], *NEURAL_MODELS) if name in chosen and name != "memory"]
+    of_others = [name for name in _NOT_OF_NETWORKS if name in chosen]
+    of_memory = [name for name in _OF_MEMORY if name in chosen]
+    name = chosen.get("model", "contrastive")
+    contrasts = plans and name == "contrastive" and "model" in chosen
+    return [
+        (
+            not network and bool(of_networks),
+            f"{' and '.join(of_networks)}: for agents with a network; give one as well",
+        ),
+        (not network and model.network, f"model: {model.words} is computed by a network; give network as well"),
+        (
+            network and "features" in chosen,
+            "network and features: values are computed by a network or are linear in features; give one of them",
+        ),
+        (
+            network and bool(of_others),
+            f"{' and '.join(of_others)}: not for agents with a network, whose models look one step far and are not"
+            " tables; leave it out",
+        ),
+        (
+            network and schedule == "average",
+            "schedule: 'average' counts the updates of an entry of a table, and a network has none; use 'linear' or"
+            " 'constant'",
+        ),
+        (
+            network and plans and "model" in chosen and not (model.network or model.name == "softmax"),
+            f"model: {model.words} is not computed by a network; use {' or '.join(map(repr, neural_names()))}",
+        ),
+        (
+            network and memory == 0 and contrasts,
+            "model: 'contrastive' plans with pairs that are remembered, and memory=0 remembers none; use 'softmax'",
+        ),
+        (
+            network and memory == 0 and kind.name == "replay",
+            "memory: 0 given, but 'replay' learns again from what is remembered; expected 1 or more",
+        ),
+        (
+            network and memory == 0 and bool(of_memory),
+            f"{' and '.join(of_memory)}: with memory=0 an agent learns from each transition as it comes, without a"
+            " target network; leave it out",
+        ),
+        (
+            network and 0 < memory < chosen.get("batch", 32),
+            f"memory: {memory} transitions cannot fill a batch of {chosen.get('batch', 32)}; expected at least as many",
+        ),
+        (
+            network and "sample" in chosen and kind.direction in ("forward", "both"),
+            "sample: with a network, forward planning takes the expectation over all candidates; leave it out",
+        ),
+    ]
+
+
+def neural_names() -> list[str]:
+    """The names of the models that a network can compute."""
+    return [name for name, each in ESTIMATORS.items() if each.network or name == "softmax"]
 
 
 def _of_the_table(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,4 +261,11 @@ def _of_the_table(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if not kind.has_own(name)}
 
 
-PLANNING: tuple[Rule, ...] = (about_features, about_memory, about_models, about_directions, about_averages)
+PLANNING: tuple[Rule, ...] = (
+    about_networks,
+    about_features,
+    about_memory,
+    about_models,
+    about_directions,
+    about_averages,
+)

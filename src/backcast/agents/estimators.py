@@ -34,6 +34,7 @@ class Estimator(Registered):
         called: what sentences call it; by default its name in quotes.
         linear: whether it is of features, and needs them, rather than of states that have numbers.
         true: whether it knows the world, rather than learns.
+        network: whether it is computed by a network, and needs one.
         leaves: whether it leaves some probability to outcomes that were never observed (`rows.width` above 0).
         takes: which of the settings `learn_by`, `buffer` and `sample`, which make no difference to all models of
             features, make one to it.
@@ -48,6 +49,7 @@ class Estimator(Registered):
     called: str = ""
     linear: bool = False
     true: bool = False
+    network: bool = False
     leaves: bool = False
     takes: tuple[str, ...] = ()
     not_forward: str = ""
@@ -96,7 +98,7 @@ def is_name(name: object) -> bool:
 def add_estimator(estimator: Estimator) -> None:
     """Have an estimator, and a setting `model` that allows it."""
     ESTIMATORS[estimator.name] = estimator
-    of_states = tuple(name for name, each in ESTIMATORS.items() if not each.linear)
+    of_states = tuple(name for name, each in ESTIMATORS.items() if not each.linear and not each.network)
     meaning = SETTINGS["model"].meaning
     SETTINGS["model"] = choice("model", meaning, *ESTIMATORS, lab=of_states, default=MODEL)
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from backcast.agents.combinations import about_memory
+from backcast.agents.combinations import about_memory, about_networks
 from backcast.agents.kinds import Agent, Built, Setup, register
-from backcast.agents.settings import LINEAR_VALUES
+from backcast.agents.settings import LINEAR_VALUES, NEURAL_VALUES
 from backcast.agents.tabular_models import one_step_forward
 from backcast.models.counts import empty_counts
 from backcast.models.forward import ForwardModel
@@ -65,9 +65,9 @@ def dyna_plus(setup: Setup, agent: Agent) -> Built:
     family="Replay and Dyna",
     plans=True,
     learns_model=False,
-    settings=("sample", "buffer", *LINEAR_VALUES),
+    settings=("sample", "buffer", "features", *NEURAL_VALUES),
     defaults={"sample": _SAMPLES, "buffer": _BUFFER},
-    rules=(about_memory,),
+    rules=(about_networks, about_memory),
     reference="Lin, Self-Improving Reactive Agents Based on Reinforcement Learning, Planning and Teaching, 1992",
     averages=True,
 )

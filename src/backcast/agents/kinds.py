@@ -7,12 +7,12 @@ way.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from backcast.agents.estimators import ESTIMATORS
+from backcast.agents.parts import Parts
 from backcast.agents.settings import COMMON, SETTINGS, Settings, describe
 from backcast.core.arrays import Indices, Mask, Vector
 from backcast.core.errors import InputError
@@ -102,17 +102,6 @@ class Setup:
         return np.zeros(rows, dtype=np.int64) if self.world is None else self.world.fan_out
 
 
-class Parts(NamedTuple):
-    """An agent at work: its model, its planner, its learner, its values, and what it counts."""
-
-    model: Model
-    planner: AnyPlanner
-    learner: Learner
-    values: Values
-    discount: float
-    updates: NDArray[np.int64]  # (2,): value updates by learning and by planning
-
-
 @dataclass(frozen=True)
 class Agent:
     """An agent's settings; made by `backcast.agent`, which checks them.
@@ -134,8 +123,8 @@ class Agent:
     kind: str
     frame: str | None = None
     learn: bool = COMMON["learn"].default
-    alpha: StepSize = COMMON["alpha"].default
-    alpha_model: StepSize = COMMON["alpha_model"].default
+    alpha: StepSize = 1.0
+    alpha_model: StepSize = 1.0
     alpha_plan: StepSize | None = None
     epsilon: StepSize = COMMON["epsilon"].default
     schedule: str = COMMON["schedule"].default
@@ -168,6 +157,16 @@ class Agent:
         """Whether it plans with the true model."""
         model = self.shared("model")
         return KINDS[self.kind].true or (model in ESTIMATORS and ESTIMATORS[model].true)
+
+    @property
+    def has_network(self) -> bool:
+        """Whether its values are computed by a network."""
+        return self.shared("network") is not None
+
+    def refuse_network(self) -> None:
+        """Raise InputError if its values are computed by a network."""
+        if self.has_network:
+            raise InputError(f"agent: {self.name!r} has a network; backcast.run runs it in finite worlds")
 
     @property
     def begins_alike(self) -> bool:
@@ -236,6 +235,7 @@ class Agent:
 
     def build(self, setup: Setup) -> Parts:
         """The parts of this agent, at work in a world."""
+        self.refuse_network()
         kind = KINDS[self.kind]
         kind.check(setup, self)
         values: Values = zeros(setup.n_states, setup.n_actions)

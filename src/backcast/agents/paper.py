@@ -3,13 +3,14 @@
 import dataclasses
 from typing import Any, cast
 
-from backcast.agents.combinations import PLANNING, about_memory
+from backcast.agents.combinations import PLANNING, about_memory, about_networks
 from backcast.agents.estimators import ESTIMATORS, Estimated, Estimator
 from backcast.agents.kinds import Agent, Built, Setup, register
 from backcast.agents.linear_models import BUFFER, LEARN_BY
-from backcast.agents.settings import LINEAR_VALUES, usual_model
+from backcast.agents.settings import NEURAL_MODELS, NEURAL_VALUES, usual_model
 from backcast.agents.tabular_models import lambda_by_td
 from backcast.core.errors import InputError, nearest
+from backcast.core.setting_types import Depends
 from backcast.learners import NStep
 from backcast.learners.window import empty_window
 from backcast.models import BothModels, NoModel
@@ -20,9 +21,18 @@ from backcast.planners.forward import Reevaluation
 
 _SPANS = ("horizon", "weights", "lam", "lam_by", "option")
 _LINEAR = ("features", "model_features", "learn_by", "ridge", "memory")
-_FORWARD = (*_LINEAR, "model", *_SPANS, "sample", "top", "forget")
-_BACKWARD = (*_LINEAR, "model", *_SPANS, "conditioned", "sample", "top", "depth", "forget", "importance", "buffer")
-_BOTH = ("model", "sample", "top", "forget", "features")
+_NEURAL = (*NEURAL_VALUES, *NEURAL_MODELS)
+_FORWARD = (*_LINEAR, "model", *_SPANS, "sample", "top", "forget", *_NEURAL)
+_BACKWARD = (
+    *(*_LINEAR, "model", *_SPANS, "conditioned", "sample", "top", "depth", "forget", "importance", "buffer"),
+    *_NEURAL,
+)
+_BOTH = ("model", "sample", "top", "forget", "features", *_NEURAL)
+_MODEL_OF_BOTH = Depends(
+    lambda given: "counts" if given.get("network") is None else usual_model(given),
+    "counts; contrastive with a network",
+    "counts",
+)
 _PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Assignment, NeurIPS 2020"
 
 
@@ -33,9 +43,9 @@ _PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Ass
     only="prediction",
     counterpart="q",
     learns_model=False,
-    settings=("horizon", *LINEAR_VALUES),
+    settings=("horizon", "features", *NEURAL_VALUES),
     defaults={"horizon": 1},
-    rules=(about_memory,),
+    rules=(about_networks, about_memory),
     reference="Sutton, Learning to Predict by the Methods of Temporal Differences, 1988; over n steps: Sutton and"
     " Barto, Reinforcement Learning, 2nd ed. 2018, section 7.1",
     spans=False,
@@ -56,9 +66,9 @@ def td(setup: Setup, agent: Agent) -> Built:
     only="control",
     counterpart="td",
     learns_model=False,
-    settings=("horizon", *LINEAR_VALUES),
+    settings=("horizon", "features", *NEURAL_VALUES),
     defaults={"horizon": 1},
-    rules=(about_memory,),
+    rules=(about_networks, about_memory),
     reference="Watkins, Learning from Delayed Rewards, 1989",
     spans=False,
     averages=True,
@@ -146,7 +156,7 @@ def true_backward(setup: Setup, agent: Agent) -> Built:
     direction="both",
     numbered=True,
     settings=_BOTH,
-    defaults={"model": "counts"},
+    defaults={"model": _MODEL_OF_BOTH},
     rules=PLANNING,
     averages=True,
     reference=_PAPER,

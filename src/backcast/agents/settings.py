@@ -11,19 +11,29 @@ from backcast.core.errors import InputError
 from backcast.core.setting_types import Check, Depends, Form, Setting, choice, number, switch, whole
 from backcast.features import FeatureMap, as_features
 from backcast.models.options import Option
+from backcast.networks import Network, as_network
 
 Settings = tuple[tuple[str, Any], ...]
 
 LINEAR_VALUES = ("features", "memory")  # of kinds whose values may be linear in features of whatever is observed
+NEURAL_VALUES = (
+    *("network", "batch", "every", "memory", "target_every", "double", "optimiser", "loss", "precision"),
+)  # of kinds whose values may be computed by a network
+NEURAL_MODELS = ("candidates", "encoder")  # and of those that learn a model with one
 PIECES = ("shrinkage", "unseen", "untried")  # of the prior of `blend`
 RIDGE, MEMORY, RESIDUALS = 1e-6, 4096, 50
+TRANSITIONS, RATE = 10_000, 1e-3  # that agents with a network remember; their step size
 
 
 def usual_model(given: Mapping[str, Any]) -> str | None:
     """The paper's softmax; with features the model of their expectation; counts where a softmax cannot be.
 
+    With a network, contrastive over what is remembered, or without memory a softmax.
+
     Rows that are learned by TD are neither.
     """
+    if given.get("network") is not None:
+        return "softmax" if given.get("memory") == 0 else "contrastive"
     if given.get("features") is not None:
         return "expectation"
     if given.get("lam_by") == "td":
@@ -32,7 +42,9 @@ def usual_model(given: Mapping[str, Any]) -> str | None:
     return "counts" if given.get("conditioned") or ends else "softmax"
 
 
-MODEL = Depends(usual_model, "softmax; expectation with features; counts where a softmax cannot be")
+MODEL = Depends(
+    usual_model, "softmax; expectation with features; contrastive with a network; counts where a softmax cannot be"
+)
 
 
 def _lam(name: str, given: Any) -> Any:
@@ -60,7 +72,29 @@ def _option(name: str, given: object) -> Option:
 
 
 def _memory(name: str, given: object) -> int:
-    return min(as_whole(name, given, 2), 1_000_000)  # the state before a step and the one after it
+    return min(as_whole(name, given, 0), 1_000_000)
+
+
+def _usual_memory(given: Mapping[str, Any]) -> int | None:
+    if given.get("network") is not None:
+        return TRANSITIONS
+    return None if given.get("features") is None else MEMORY
+
+
+def _network(name: str, given: object) -> Network:
+    return as_network(name, given)
+
+
+def _optimiser(name: str, given: Any) -> Any:
+    if given in ("adam", "sgd") or all(callable(getattr(given, each, None)) for each in ("init", "update")):
+        return given
+    raise InputError(f"{name}: {given!r} given, expected 'adam', 'sgd' or a transformation of optax")
+
+
+def _loss(name: str, given: Any) -> Any:
+    if given in ("squared", "huber") or callable(given):
+        return given
+    raise InputError(f"{name}: {given!r} given, expected 'squared', 'huber' or a function of errors")
 
 
 def _features(name: str, given: object) -> FeatureMap:
@@ -93,9 +127,18 @@ def _rate(words: str, least: Callable[[Any], Any]) -> Check:
     return check
 
 
-def _step_size(name: str, meaning: str, symbol: str, default: float | Depends, label: str) -> Setting:
-    words = "a step size in (0, 1]"
-    form, check = Form(0, 1, above=True), _rate(words, lambda rates: rates > 0)
+def _usual_step_size(given: Mapping[str, Any]) -> float:
+    return 1.0 if given.get("network") is None else RATE
+
+
+USUAL_STEP_SIZE = Depends(_usual_step_size, f"1, or {RATE:g} with a network", 1.0)
+
+
+def _step_size(
+    name: str, meaning: str, symbol: str, default: float | Depends, label: str, words: str = "a step size in (0, 1]"
+) -> Setting:
+    least = (lambda rates: rates > 0) if words.startswith("a step size in (0") else (lambda rates: rates >= 0)
+    form, check = Form(0, 1, above=True), _rate(words, least)
     many = f"{words}, or one for each episode"
     return Setting(name, meaning, check, float | tuple[float, ...], many, symbol, default, form, label)
 
@@ -160,8 +203,11 @@ COMMON = _table(  # what all kinds take, as far as it applies; arguments of `bac
         "learn", "learn from real steps beside planning; without it: pure planning", _learn, bool, "True or False",
         default=True, form=Form(), label="learns from real steps too",
     ),
-    _step_size("alpha", "step size of learning", "α", 1.0, "step size α"),
-    _step_size("alpha_model", "step size of the model", "αₘ", 1.0, "model’s step size αₘ"),
+    _step_size("alpha", "step size of learning", "α", USUAL_STEP_SIZE, "step size α"),
+    _step_size(
+        "alpha_model", "step size of the model", "αₘ", USUAL_STEP_SIZE, "model’s step size αₘ",
+        "a step size in [0, 1], 0 with a network only",
+    ),
     _step_size(
         "alpha_plan", "step size of planning", "αₚ", Depends(lambda given: given["alpha"], "alpha"),
         "planning’s step size αₚ",
@@ -193,8 +239,9 @@ SETTINGS = _table(  # what some kinds take besides
         default=with_setting("learn_by", RIDGE, "rls"),
     ),
     Setting(
-        "memory", "observations of a Box that are remembered", _memory, int, "a whole number, 2 or more",
-        default=with_setting("features", MEMORY),
+        "memory", "observations of a Box, or with a network transitions, that are remembered", _memory, int,
+        "a whole number; with features 2 or more; 0 with a network: none, and no target network",
+        default=Depends(_usual_memory, f"{MEMORY} with features, {TRANSITIONS} with network"),
     ),
     whole(
         "horizon", "steps that a model looks back or ahead, or of a return", 1, 1000, symbol="n", form=Form(1, 20),
@@ -237,6 +284,40 @@ SETTINGS = _table(  # what some kinds take besides
     ),
     number("gate", "what an update must promise, in gains of real steps", 0, symbol="κ", form=Form(0, 100)),
     number("exponent", "how much priorities count", 0, form=Form(0, 4)),
+    Setting(
+        "network", "values are computed by it", _network, _RECIPE,
+        "a network of `backcast.networks`, or a function from a key to an Equinox module",
+    ),
+    whole("batch", "transitions that a network learns from at once", form=None, default=with_setting("network", 32)),
+    whole("every", "real steps between two updates of a network", form=None, default=with_setting("network", 1)),
+    whole(
+        "target_every", "real steps after which the target network is renewed", form=None,
+        default=with_setting("network", 100),
+    ),
+    replace(
+        switch("double", "the learning network chooses the action that the target network values"),
+        form=None, default=with_setting("network", False),
+    ),
+    Setting(
+        "optimiser", "how a network follows its gradient", _optimiser, str,
+        '"adam", "sgd" or a transformation of optax',
+        default=with_setting("network", "adam"),
+    ),
+    Setting(
+        "loss", "of an error of a network's values", _loss, str, '"squared", "huber" or a function of errors',
+        default=with_setting("network", "squared"),
+    ),
+    whole(
+        "candidates", "remembered pairs that a contrastive model plans with, beside those of the batch", form=None,
+        default=with_setting("network", 64),
+    ),
+    choice(
+        "precision", "of a network's numbers", "float32", "float64", lab=(), default=with_setting("network", "float32")
+    ),
+    choice(
+        "encoder", "whether models have bodies of their own or that of the values", "separate", "shared", lab=(),
+        default=with_setting("network", "separate"),
+    ),
 )  # fmt: skip
 
 
@@ -248,8 +329,10 @@ def describe(settings: Settings) -> str:
 def _short(value: object) -> str:
     if isinstance(value, Option):
         return "given"
-    if isinstance(value, FeatureMap):
+    if isinstance(value, FeatureMap | Network):
         return value.name
+    if callable(value) or (hasattr(value, "init") and hasattr(value, "update")):
+        return str(getattr(value, "__name__", "given")).strip("<>")
     if isinstance(value, tuple):
         return "-".join(map(_in_a_list, value[:6])) + ("…" if len(value) > 6 else "")
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)

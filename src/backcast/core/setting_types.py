@@ -46,10 +46,12 @@ class Depends(NamedTuple):
     Attributes:
         on: from the settings given to the value; None where the setting makes no difference.
         words: the value and when it is taken: "0.1 with features".
+        otherwise: the value beside settings that make no difference; None if there is none.
     """
 
     on: Callable[[Mapping[str, Any]], Any]
     words: str
+    otherwise: Any = None
 
 
 @dataclass(frozen=True)

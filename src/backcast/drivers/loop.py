@@ -12,7 +12,7 @@ import numpy as np
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
-from backcast.agents.kinds import Parts
+from backcast.agents.parts import Parts
 from backcast.core.arrays import Vector
 from backcast.core.compiling import intrinsic, kernel, types
 from backcast.core.copies import shifted

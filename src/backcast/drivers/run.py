@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backcast.agents import Agent
-from backcast.agents.kinds import Parts
+from backcast.agents.parts import Parts
 from backcast.core.arrays import Vector, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import reachable
@@ -22,6 +22,7 @@ from backcast.drivers.runs import RunRows, Runs, collect
 from backcast.drivers.seed_blocks import Job, SeedBlocks
 from backcast.drivers.steps import StepsJob, check_length, refuse_no_steps
 from backcast.mdp import FiniteMDP
+from backcast.networks.backend import require_jax
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
 
@@ -102,7 +103,9 @@ def run_in_threads(
     schedule = agent.rates(int(episodes))
     limit = check_limit(world.draw(seeds[0]), max_steps)
     budget = FOREVER if updates is None else as_whole("updates", updates, 1)
-    job = Job(world, agent, schedule, limit, budget, models=models)
+    job: Any = Job(world, agent, schedule, limit, budget, models=models)
+    if agent.has_network:
+        job = _neural_job(world, agent, limit, episodes=len(schedule), budget=budget, models=models)
     if threads:
         job.prepare(seeds[0])  # compile before there are threads
     if len(seeds) > 1:
@@ -117,9 +120,19 @@ def _run_steps(
     drawn = world.draw(seeds[0])
     limit = as_whole("max_steps", max_steps, 1) if max_steps is not None else drawn.max_steps or FOREVER
     refuse_no_steps(drawn)
-    job = StepsJob(world, agent, steps, limit, models)
+    job: Any = StepsJob(world, agent, steps, limit, models)
+    if agent.has_network:
+        job = _neural_job(world, agent, limit, steps=steps, models=models)
     job.prepare(seeds[0])
     return collect(world.name, agent, seeds, _share(job, seeds, threads))
+
+
+def _neural_job(world: World, agent: Agent, limit: int, **more: Any) -> Any:
+    """The same for an agent with a network: nothing of JAX is imported for others."""
+    require_jax()
+    from backcast.drivers.neural import NeuralJob
+
+    return NeuralJob(world, agent, limit, **more)
 
 
 def usual_threads() -> int:
@@ -128,7 +141,7 @@ def usual_threads() -> int:
     return cores + 1 if cores > 1 else 1
 
 
-def _share(job: Job, seeds: Sequence[int], threads: int) -> list[RunRows]:
+def _share(job: Any, seeds: Sequence[int], threads: int) -> list[RunRows]:
     """The runs of all seeds, in their order, by threads that take the next block when they are free.
 
     An error or Ctrl-C raises the flag that the compiled loops look at, waits for them, and goes on its way.
@@ -186,7 +199,8 @@ def _quick_switching() -> Iterator[None]:
 
 def prepare(world: World, agent: Agent, seed: int, limit: int) -> None:
     """Have compiled, or loaded, what runs of an agent in a world need, by a run of no episodes."""
-    Job(world, agent, np.empty((0, 4)), limit).prepare(seed)
+    job = _neural_job(world, agent, limit) if agent.has_network else Job(world, agent, np.empty((0, 4)), limit)
+    job.prepare(seed)
 
 
 def one_run(

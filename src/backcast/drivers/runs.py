@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -63,10 +63,52 @@ class NoModels(tuple[Any, ...]):
         raise InputError(self._why)
 
 
+class KeptRuns(Protocol):
+    """What is kept of the runs of some seeds, so that their models can be asked."""
+
+    @property
+    def number(self) -> int:
+        """How many runs."""
+
+    def model(self, place: int) -> Any:
+        """The model of one of them, made readable."""
+
+
+class KeptCopies(NamedTuple):
+    """Agents that are copies of one."""
+
+    copies: Copies
+
+    @property
+    def number(self) -> int:
+        """How many."""
+        return self.copies.number
+
+    def model(self, place: int) -> Any:
+        """The model of one of them, as it says that it looks."""
+        agent = picked(self.copies.stacked(self.copies.first.agent), place)
+        return agent.model.readable(agent.values)
+
+
+class KeptModel(NamedTuple):
+    """The model of one run, which is readable as it is."""
+
+    readable: Any
+
+    @property
+    def number(self) -> int:
+        """One."""
+        return 1
+
+    def model(self, place: int) -> Any:
+        """It."""
+        return self.readable
+
+
 class Models(Sequence[Any]):
     """The final model of each seed, made readable when it is asked for."""
 
-    def __init__(self, blocks: Sequence[Copies]) -> None:
+    def __init__(self, blocks: Sequence[KeptRuns]) -> None:
         self._places = [(block, place) for block in blocks for place in range(block.number)]
         self._made: dict[int, Any] = {}
 
@@ -79,8 +121,7 @@ class Models(Sequence[Any]):
         number = range(len(self))[place]
         if number not in self._made:
             block, at = self._places[number]
-            agent = picked(block.stacked(block.first.agent), at)
-            self._made[number] = agent.model.readable(agent.values)
+            self._made[number] = block.model(at)
         return self._made[number]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -264,7 +305,7 @@ class RunRows(NamedTuple):
     weights: Vector | None
     diverged: NDArray[np.int64]
     seconds: Vector
-    runs: Copies | None
+    runs: KeptRuns | None
 
     def with_episodes(self, number: int) -> "RunRows":
         """The same without what follows so many episodes."""
@@ -294,7 +335,7 @@ def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = T
         weights=None if weights is None else np.array(_without_one_action(weights, 1)),
         diverged=np.array(runs.stacked(record.diverged))[:, 0],
         seconds=seconds,
-        runs=runs if keep else None,
+        runs=KeptCopies(runs) if keep else None,
     )
 
 

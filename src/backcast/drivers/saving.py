@@ -21,6 +21,7 @@ from backcast.core.files import atomic_path
 from backcast.core.freezing import freeze
 from backcast.features.maps import Content, FeatureMap
 from backcast.models.options import Option
+from backcast.networks import Network
 
 _FORMAT = 1
 _KINDS = {
@@ -114,6 +115,8 @@ def _plain(name: str, value: object) -> Any:
     """A setting as plain data."""
     if isinstance(value, FeatureMap):
         return {"kind": value.kind, **{key: _plain(key, setting) for key, setting in value.settings}}
+    if isinstance(value, Network):
+        return value.plain()
     if isinstance(value, Option):
         return {key: each for key, each in vars(value).items() if each is not None}
     if isinstance(value, Content):

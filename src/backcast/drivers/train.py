@@ -150,6 +150,7 @@ def train(
         Results as of `backcast.run`.
     """
     check_agent(agent)
+    agent.refuse_network()
     if not isinstance(env, gymnasium.Env):
         raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
     length = check_length(episodes, steps, _seeds(seed, seeds))

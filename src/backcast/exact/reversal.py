@@ -34,6 +34,8 @@ class Backward:
         given_action: P←(s | s', a) = P←(s, a | s') / π←(a | s'), (S', A, S); NaN where π←(a | s') is 0.
         action: the backward policy π←(a | s') = Σ_s P←(s, a | s'), (S', A).
         undefined: the states s' that are never visited, whose rows do not exist.
+        d: (S',) how often s' is visited.
+        mdp: the world.
     """
 
     joint: Matrix = field(repr=False)
@@ -41,6 +43,8 @@ class Backward:
     given_action: Matrix = field(repr=False)
     action: Vector = field(repr=False)
     undefined: Indices
+    d: Vector = field(repr=False)
+    mdp: FiniteMDP = field(repr=False)
 
 
 def backward(mdp: FiniteMDP, policy: Policy = None) -> Backward:
@@ -145,4 +149,4 @@ def _backward(mdp: FiniteMDP, policy: Policy, before: Visits, after: Visits) -> 
     if not mdp.is_sparse:
         joint = joint.reshape(shape)
         given_action = given_action.reshape(n_states, n_actions, n_states)
-    return Backward(joint, states, given_action, action, undefined)
+    return Backward(joint, states, given_action, action, undefined, after.d, mdp)

@@ -187,12 +187,13 @@ def setting_descriptions(kind: Kind) -> dict[str, dict[str, Any]]:
 
 def _usual(setting: Setting) -> Any:
     """A default that is always the same."""
-    return None if isinstance(setting.default, Depends) else setting.default
+    return setting.default.otherwise if isinstance(setting.default, Depends) else setting.default
 
 
 def _described(setting: Setting, form: Form, usual: object) -> dict[str, Any]:
     sentence = f"{setting.meaning[:1].upper()}{setting.meaning[1:]}." if setting.meaning else ""
-    default = f" By default {setting.default.words}." if isinstance(setting.default, Depends) else ""
+    depends = isinstance(setting.default, Depends) and setting.default.otherwise is None
+    default = f" By default {setting.default.words}." if depends else ""
     told: dict[str, Any] = {"label": setting.label or setting.name.replace("_", " "), "symbol": setting.symbol}
     told |= {"help": sentence + default, "type": "choice" if form.choices else _TYPES[_type(setting)], "usual": usual}
     told |= {"choices": _worded(form)} if form.choices else {}

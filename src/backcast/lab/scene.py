@@ -8,7 +8,8 @@ import numpy as np
 
 from backcast import exact
 from backcast.agents import Agent
-from backcast.agents.kinds import KINDS, Parts
+from backcast.agents.kinds import KINDS
+from backcast.agents.parts import Parts
 from backcast.core.arrays import Mask, Vector
 from backcast.core.errors import InputError
 from backcast.drivers.metrics import METRICS

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backcast.agents import Agent
-from backcast.agents.kinds import Parts
+from backcast.agents.parts import Parts
 from backcast.core.arrays import Vector
 from backcast.core.compiling import is_part
 from backcast.core.interaction import ALPHA_PLAN, Step

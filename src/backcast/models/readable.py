@@ -6,7 +6,7 @@ ahead, each a `Known` or, if it does not look there, None. What is here turns th
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 from backcast.core.arrays import Indices, Mask, Vector, as_whole
 from backcast.core.compiling import in_python, optional
 from backcast.core.errors import InputError
+from backcast.models.scoring import ModelScore, score_backward
 from backcast.values.contract import Values
 
 _NONE, _NOBODY = np.zeros(0), np.zeros(0, dtype=np.int64)
@@ -50,23 +51,34 @@ class Known(NamedTuple):
         return self.reward + carried * best[self.keys]
 
 
-class ReadableModel(Protocol):
-    """What a model says of itself, in Python only; whatever it does not answer has a default."""
+class LooksBack(Protocol):
+    """What a model that looks back says of itself, in Python only."""
 
     def predecessors(self, s: int) -> Known | None:
         """What is known to lead to s; None if it does not look back."""
+
+    def reward_by_state(self) -> Vector | None:
+        """The reward r(s) of arriving in each state, (S,), of models that keep one for each."""
+
+    def contains_restarts(self) -> bool:
+        """Whether rows also say how often an episode began in s."""
+
+
+class LooksAhead(Protocol):
+    """What a model that looks ahead says of itself, in Python only."""
 
     def successors(self, s: int, a: int) -> Known | None:
         """What is known to follow (s, a); None if it does not look ahead."""
 
     def reward_by_state(self) -> Vector | None:
-        """The reward r(s) of arriving in each state, (S,), of models that keep one for each."""
+        """The reward r(s') of arriving in each state, (S,), of models that keep one for each."""
 
     def ends_by_state(self) -> Mask | None:
         """Whether each state is taken to end the episode, (S,), of models that know; others keep discounts."""
 
-    def contains_restarts(self) -> bool:
-        """Whether rows also say how often an episode began in s."""
+
+class ReadableModel(LooksBack, LooksAhead, Protocol):
+    """Both; whatever a part does not answer has a default."""
 
 
 @optional("predecessors")
@@ -109,9 +121,9 @@ def _describes_steps_only(self: object) -> bool:
 def _as_it_looks(self: ReadableModel, values: Values) -> object:
     """What is shown of a model after a run: what it says of itself, or the part as it is."""
     if self.predecessors(0) is not None:
-        return LearnedBackward(self, values.n_states, values.n_actions)
+        return LearnedBackward(self, values.n_states, values.n_actions, values.as_array())
     if self.successors(0, 0) is not None:
-        return LearnedForward(self, values.n_states, values.n_actions)
+        return LearnedForward(self, values.n_states, values.n_actions, values.as_array())
     return self
 
 
@@ -146,9 +158,10 @@ class LearnedBackward:
     states never visited are in `backcast.exact`.
     """
 
-    model: ReadableModel = field(repr=False)
+    model: LooksBack = field(repr=False)
     n_states: int
     n_actions: int
+    values: Any = field(default=None, repr=False, compare=False)
 
     def predict(self, s: int) -> Prediction:
         """The predecessors of s: which state and action led here?"""
@@ -213,6 +226,15 @@ class LearnedBackward:
             raise InputError("discounted: the paper's one-step model keeps no discounts; they are γ, or 0 at an end")
         return self._unless_unknown(self._spread(lambda known: known.probability * _kept_discount(known)).sum(axis=2))
 
+    def score(self, exact: Any, values: Any = None) -> ModelScore:
+        """How far it is from the exact backward model, averaged over d_π.
+
+        Args:
+            exact: `backcast.exact.backward(mdp, policy)`.
+            values: that are corrected, (S,) or (S, A); by default those that were learned beside it.
+        """
+        return score_backward(self, exact, self.values if values is None else values)
+
     def _known(self, s: int) -> Known:
         known = self.model.predecessors(s)
         assert known is not None
@@ -242,9 +264,10 @@ class LearnedBackward:
 class LearnedForward:
     """A forward model after a run."""
 
-    model: ReadableModel = field(repr=False)
+    model: LooksAhead = field(repr=False)
     n_states: int
     n_actions: int
+    values: Any = field(default=None, repr=False, compare=False)
 
     def predict(self, s: int, a: int = 0) -> Prediction:
         """The successors of (s, a): what comes next?"""

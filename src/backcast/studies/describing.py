@@ -118,6 +118,8 @@ def _plain(value: object) -> Any:
 
 def _is_only_an_mdp(world: World) -> bool:
     """Whether an MDP and a policy say all about a world: it does not change, and rewards and draws are the MDP's."""
+    if not isinstance(world.seen_as, str) or world.seen_as != "onehot":
+        return False
     if world.redraw is not None or world.later is not None or not isinstance(world.layout, Drawing | None):
         return False
     if world.outcomes is None:

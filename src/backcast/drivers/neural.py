@@ -1,0 +1,169 @@
+"""Runs of agents with a network in finite worlds, seed by seed, by programs of `backcast.drivers.neural_program`."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from backcast.agents import Agent
+from backcast.agents.kinds import KINDS
+from backcast.agents.neural import DTYPES, Spec
+from backcast.core.arrays import Mask, Vector
+from backcast.core.errors import InputError
+from backcast.core.randomness import imagination, streams
+from backcast.core.waiting import compiling_for
+from backcast.drivers.neural_program import ROOM, NeuralRun, Program, RunOrders, WorldArrays, place_of, program_for
+from backcast.drivers.runs import PER_EPISODE, KeptModel, RunRows
+from backcast.drivers.seed_blocks import setup_for
+from backcast.models import NoModel
+from backcast.models.neural.tables import TabledBackward, TabledForward, learned_of
+from backcast.networks.backend import wide
+from backcast.worlds.stepping import FOREVER
+from backcast.worlds.world import World
+
+_FIRST, _SECONDS = 64, 0.5  # steps of the first call; how long others are meant to take, so that Ctrl-C is heard
+
+
+class NeuralJob:
+    """Runs to be made of an agent with a network, as `backcast.drivers.seed_blocks.Job` has them for others.
+
+    Args:
+        world: where.
+        agent: who.
+        limit: where episodes are truncated.
+        episodes: of each run, or None.
+        steps: real steps of each run, in place of episodes.
+        budget: value updates after which a run is over.
+        models: whether what was learned of the world is kept.
+    """
+
+    most_seeds = 1
+
+    def __init__(
+        self,
+        world: World,
+        agent: Agent,
+        limit: int,
+        episodes: int | None = None,
+        steps: int | None = None,
+        budget: int = FOREVER,
+        models: bool = True,
+    ) -> None:
+        self.world, self.agent, self.limit, self.budget = world, agent, limit, budget
+        self._episodes, self._steps, self._keeps_models = episodes, steps, models
+        self._first: Vector = np.zeros(4)
+        self._falls: Mask = np.zeros(4, dtype=np.bool_)
+        if steps is not None:
+            self._first, self._falls = agent.rates_at_first()
+        self._schedule = np.zeros((0, 4)) if episodes is None else agent.rates(episodes)
+        self.stop: NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
+
+    def prepare(self, seed: Any) -> None:
+        """Have compiled, or loaded, what runs need, by a run of no steps."""
+        with compiling_for(f"{self.agent.name} in {self.world.name}"), wide():
+            program, place, walk = self._begin(seed)
+            jax.block_until_ready(program.advance(walk, place, self._orders(0, 0)))
+
+    def allow_blocks(self, seed: Any) -> None:
+        """A block is one seed."""
+
+    def perform(self, seeds: Sequence[Any]) -> RunRows:
+        """The run of a block, which is one seed."""
+        (seed,) = seeds
+        with wide():
+            return self._run(seed)
+
+    def _run(self, seed: Any) -> RunRows:
+        program, place, walk = self._begin(seed)
+        started, parts = (time.process_time(), time.perf_counter()), []
+        taken, finished, chunk, going = 0, 0, _FIRST, True
+        while going:
+            began = time.perf_counter()
+            walk = jax.block_until_ready(program.advance(walk, place, self._orders(taken + chunk, finished)))
+            recorded = int(walk.recorded)
+            parts.append([np.asarray(column)[:recorded] for column in walk.record])
+            taken, finished = int(walk.taken), finished + recorded
+            chunk = max(_FIRST, min(2 * chunk, int(chunk * _SECONDS / max(time.perf_counter() - began, 1e-6))))
+            spent = finished > 0 and int(walk.in_episode) == 0 and int(walk.learned.updates.sum()) >= self.budget
+            done = finished == self._episodes or taken == self._steps
+            going = not (done or spent or bool(walk.lost) or self.stop[0])
+        seconds = min(time.process_time() - started[0], time.perf_counter() - started[1])
+        return self._rows(
+            program, place, walk, [np.concatenate(column) for column in zip(*parts, strict=True)], seconds
+        )
+
+    def _begin(self, seed: Any) -> tuple[Program, WorldArrays, NeuralRun]:
+        world = self.world.draw(seed)
+        KINDS[self.agent.kind].check(setup_for(world, seed, self.limit), self.agent)
+        _refuse_worlds(world)
+        dtype = DTYPES[self.agent.get("precision")]
+        spec = Spec(world.observations.shape[1:], world.n_states, world.n_actions)
+        program, place = program_for(self.agent, spec), place_of(world, dtype)
+        key = jax.random.wrap_key_data(jnp.asarray(imagination(seed, 0)[:2] >> np.uint64(32), jnp.uint32))
+        world_stream, agent_stream = (jnp.asarray(stream) for stream in streams(seed))
+        largest = jnp.abs(place.truth).max(initial=0.0)
+        return program, place, program.begin(place, key, world_stream, agent_stream, largest)
+
+    def _orders(self, until: int, finished: int) -> RunOrders:
+        room = ROOM if self._episodes is None else min(ROOM, self._episodes - finished)
+        schedule = np.zeros((ROOM, 4))
+        coming = self._schedule[finished : finished + ROOM]
+        schedule[: len(coming)] = coming
+        steps = FOREVER if self._steps is None else self._steps
+        numbers = map(np.int64, (min(until, steps), steps, room, self.limit, self.budget))
+        return RunOrders._make([*numbers, self._first, self._falls, schedule])
+
+    def _rows(
+        self, program: Program, place: WorldArrays, walk: NeuralRun, columns: list[Any], seconds: float
+    ) -> RunRows:
+        """What a run left behind."""
+        found: dict[str, Any] = dict(zip(PER_EPISODE, columns, strict=True))
+        lost, predicts = bool(walk.lost), program.agent.values is not None and place.truth.size > 0
+        if lost and predicts:
+            found["rmsve"][-1:] = found["rmsve_inner"][-1:] = np.inf
+        if self._episodes is not None:
+            more = self._episodes - len(found["steps"])
+            found = {name: np.concatenate([column, np.repeat(column[-1:], more)]) for name, column in found.items()}
+            if lost and self.limit < FOREVER:
+                found["steps"][len(found["steps"]) - more :] = self.limit
+        if not predicts:
+            found["rmsve"] = found["rmsve_inner"] = np.zeros(0)
+        values = np.asarray(program.values(walk.learned.values, place.seen), dtype=np.float64)
+        return RunRows(
+            **{name: column[None] for name, column in found.items()},
+            updates=np.asarray(walk.learned.updates)[None],
+            values=(values[:, 0] if values.shape[1] == 1 else values)[None],
+            weights=None,
+            diverged=np.array([int(walk.taken) if lost else 0]),
+            seconds=np.array([seconds]),
+            runs=KeptModel(self._model(program, place, walk, values)) if self._keeps_models else None,
+        )
+
+    def _model(self, program: Program, place: WorldArrays, walk: NeuralRun, values: Any) -> Any:
+        """What was learned of the world, to be asked."""
+        if not program.agent.models:
+            return NoModel()
+        n_states, n_actions = values.shape
+        kept = slice(0, min(int(walk.taken), len(walk.memory.s)))
+        s, a, s2 = (np.asarray(ring)[kept] for ring in (walk.memory.s, walk.memory.a, walk.memory.s2))
+        pairs = np.bincount(s * n_actions + a, minlength=n_states * n_actions)
+        tables = program.tables(walk.learned, place, pairs, np.bincount(s2, minlength=n_states))
+        found = [
+            (TabledForward if model.forward else TabledBackward)(*(np.asarray(each) for each in table))
+            for model, table in zip(program.agent.models, tables, strict=True)
+        ]
+        return learned_of(found, values)
+
+
+def _refuse_worlds(world: World) -> None:
+    """Raise InputError if programs do not walk such a world."""
+    if world.later is not None:
+        raise InputError(f"world: {world.name} changes, and agents with a network take worlds that stay as they are")
+    if world.mdp.start[world.mdp.terminal].any():
+        raise InputError(
+            f"world: in {world.name} an episode may end where it begins; agents with a network need a first step"
+        )

@@ -1,0 +1,353 @@
+"""Runs of agents with a network in finite worlds: the loop of `backcast.drivers.loop` as one JAX program.
+
+The world is walked from its table, by the same two streams of random numbers as for all other agents, so that an agent
+whose network is a table takes the same steps as the agent that has one. A program is compiled for an agent and the
+shapes of a world, and advances the run of one seed by some steps; seeds are shared by threads. So the numbers of a seed
+do not depend on how many others there are.
+"""
+
+import functools
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from backcast.agents import Agent
+from backcast.agents.neural import DTYPES, Learned, NeuralAgent, Spec, neural_agent
+from backcast.core.interaction import EPSILON
+from backcast.models.neural.contract import Remembered
+from backcast.networks.streams import act, uniform
+from backcast.values.neural import Transitions
+from backcast.worlds.stepping import FOREVER, Table
+from backcast.worlds.world import World
+
+ROOM = 256  # episodes that are recorded by one call of a program
+_BEYOND, _FAR, _LONGEST, _MOST = 1e6, 100.0, 1e12, 1.7e308  # as in `backcast.drivers.loop.bound`
+
+
+class WorldArrays(NamedTuple):
+    """A finite world as a program walks it; rows have as many outcomes as the longest.
+
+    Attributes:
+        start_state: (k,) where episodes begin.
+        start_cumulative: (k,) cumulative probabilities.
+        cumulative: (S·A, m) of outcomes, ∞ beyond the last.
+        next_state: (S·A, m).
+        reward: (S·A, m).
+        outcomes: (S·A,) how many there are.
+        terminal: (S,).
+        seen: (S, …) observations.
+        truth: (S,) v_π, in prediction.
+        inner: (S,) 1 where a state does not end an episode, else 0; in prediction.
+        discount: γ.
+    """
+
+    start_state: Any
+    start_cumulative: Any
+    cumulative: Any
+    next_state: Any
+    reward: Any
+    outcomes: Any
+    terminal: Any
+    seen: Any
+    truth: Any
+    inner: Any
+    discount: Any
+
+
+class RunOrders(NamedTuple):
+    """What a call of a program is told.
+
+    Attributes:
+        until: the real step at which it ends.
+        steps: of the whole run; FOREVER if it has a number of episodes.
+        room: episodes that may be recorded by this call.
+        limit: where episodes are truncated.
+        budget: value updates after which a run is over.
+        first: (4,) rates at the first step.
+        falls: (4,) whether each falls to 0 over the steps of the run.
+        schedule: (room, 4) rates of the episodes to come, of a run of a number of episodes.
+    """
+
+    until: Any
+    steps: Any
+    room: Any
+    limit: Any
+    budget: Any
+    first: Any
+    falls: Any
+    schedule: Any
+
+
+class EpisodeArrays(NamedTuple):
+    """What a call recorded, (room,) each; as `backcast.drivers.loop.Record`."""
+
+    steps: Any
+    made: Any
+    reward: Any
+    rmsve: Any
+    rmsve_inner: Any
+
+
+class NeuralRun(NamedTuple):
+    """A run on its way.
+
+    Attributes:
+        s: the state that the agent is in.
+        in_episode: steps of this episode.
+        gained: what they earned.
+        taken: real steps of the run.
+        recorded: episodes recorded by this call.
+        largest: the largest |reward| so far, or |true value|.
+        lost: whether values exploded.
+        world_stream: of what happens.
+        agent_stream: of what the agent decides.
+        key: of JAX, of what it imagines.
+        learned: the agent.
+        memory: the last transitions, a ring.
+        record: by episode.
+    """
+
+    s: Any
+    in_episode: Any
+    gained: Any
+    taken: Any
+    recorded: Any
+    largest: Any
+    lost: Any
+    world_stream: Any
+    agent_stream: Any
+    key: Any
+    learned: Learned
+    memory: Transitions
+    record: EpisodeArrays
+
+
+class Program:
+    """The compiled run of an agent in places of one shape.
+
+    Args:
+        agent: its step sizes do not matter.
+        spec: shapes of the place.
+    """
+
+    def __init__(self, agent: Agent, spec: Spec) -> None:
+        self.agent: NeuralAgent = neural_agent(agent, spec)
+        self._memory, self._batch = agent.get("memory"), agent.get("batch")
+        self._every, self._target_every = agent.get("every"), agent.get("target_every")
+        self._candidates, self._again = (
+            agent.get("candidates") or 0,
+            agent.get("sample") if agent.kind == "replay" else 0,
+        )
+        self._spec, self._dtype = spec, DTYPES[agent.get("precision")]
+        self.advance = jax.jit(self._advance, donate_argnums=0)
+        self.begin = jax.jit(self._begin)
+        self.values = jax.jit(lambda params, seen: self.agent.values.all(params, seen))
+        self.tables = jax.jit(self._tables)
+
+    def _begin(self, place: WorldArrays, key: Any, world_stream: Any, agent_stream: Any, largest: Any) -> NeuralRun:
+        """A run before its first step."""
+        room = max(self._memory, 1)
+        numbers, none = jnp.zeros(room, jnp.int32), jnp.zeros(room, bool)
+        memory = Transitions(numbers, numbers, jnp.zeros(room, self._dtype), numbers, none, none)
+        s, world_stream = _begin_episode(place, world_stream)
+        counts, empty = jnp.zeros(ROOM, jnp.int64), jnp.zeros(ROOM)
+        learned = self.agent.begin(key)
+        zero = jnp.zeros((), jnp.int64)
+        return NeuralRun(
+            s, zero, jnp.zeros(()), zero, zero, largest, jnp.zeros((), bool), world_stream, agent_stream, key, learned,
+            memory, EpisodeArrays(counts, counts, empty, empty, empty),
+        )  # fmt: skip
+
+    def _advance(self, walk: NeuralRun, place: WorldArrays, orders: RunOrders) -> NeuralRun:
+        """Steps until the orders say stop."""
+
+        def goes_on(walk: NeuralRun) -> Any:
+            made = walk.learned.updates.sum()
+            spent = (made >= orders.budget) & (walk.in_episode == 0)
+            return (walk.taken < orders.until) & (walk.recorded < orders.room) & ~walk.lost & ~spent
+
+        walk = walk._replace(recorded=jnp.zeros_like(walk.recorded))
+        return jax.lax.while_loop(goes_on, lambda walk: self._step(walk, place, orders), walk)
+
+    def _step(self, walk: NeuralRun, place: WorldArrays, orders: RunOrders) -> NeuralRun:
+        """Act, step the world, remember, learn and plan, and begin again where an episode is over."""
+        rates, key = _rates(walk, orders), jax.random.fold_in(walk.key, walk.taken)
+        first, learned = walk.in_episode == 0, walk.learned
+        discount = place.discount.astype(self._dtype)
+        if self.agent.plans_first:
+            learned = self._plan_first(walk, place, discount, rates, first, key)
+        a, agent_stream = walk.s * 0, walk.agent_stream
+        if self._spec.n_actions > 1:
+            q = self.agent.values.all(learned.values, place.seen[walk.s][None])[0]
+            a, agent_stream = act(q, rates[EPSILON], agent_stream)
+        u, world_stream = uniform(walk.world_stream)
+        row = walk.s * self._spec.n_actions + a
+        outcome = jnp.minimum((place.cumulative[row] <= u).sum(), place.outcomes[row] - 1)
+        s2, r = place.next_state[row, outcome], place.reward[row, outcome]
+        ends = place.terminal[s2]
+        now = Transitions(walk.s, a, r.astype(self._dtype), s2, ends, first)
+        memory, learned = self._learn(walk, learned, now, place, discount, rates, key)
+        largest = jnp.maximum(walk.largest, jnp.abs(r))
+        bound = _bound(largest, jnp.where(self._spec.n_actions > 1, place.discount, 0.0))
+        lost = ~(jnp.abs(learned.largest) <= bound)
+        taken, in_episode, gained = walk.taken + 1, walk.in_episode + 1, walk.gained + r
+        over = ends | lost | (in_episode >= orders.limit) | (taken >= orders.steps)
+        walk = walk._replace(
+            s=s2, in_episode=in_episode, gained=gained, taken=taken, largest=largest, lost=lost,
+            world_stream=world_stream, agent_stream=agent_stream, learned=learned, memory=memory,
+        )  # fmt: skip
+        return jax.lax.cond(over, lambda walk: self._finish(walk, place), lambda walk: walk, walk)
+
+    def _plan_first(
+        self, walk: NeuralRun, place: WorldArrays, discount: Any, rates: Any, first: Any, key: Any
+    ) -> Learned:
+        """Plan from the first state of an episode, once there is something to plan with."""
+        pairs = self._pairs(walk.memory, jnp.maximum(self._filled(walk.taken), 1), key)
+        ready = first & (self._filled(walk.taken) > 0) if self._memory else first
+        return jax.lax.cond(
+            ready,
+            lambda learned: self.agent.plan_first(learned, _eyes(place), walk.s[None], pairs, discount, rates, key),
+            lambda learned: learned,
+            walk.learned,
+        )
+
+    def _learn(
+        self,
+        walk: NeuralRun,
+        learned: Learned,
+        now: Transitions,
+        place: WorldArrays,
+        discount: Any,
+        rates: Any,
+        key: Any,
+    ) -> tuple[Transitions, Learned]:
+        """Remember a transition, and learn from some of those remembered, or from this one alone."""
+        if self.agent.online:
+            batch = Transitions(*(each[None] for each in now))
+            pairs = Remembered(batch.s, batch.a, batch.s2)
+            return walk.memory, self.agent.update(learned, _eyes(place), batch, pairs, batch, discount, rates, key)
+        at = walk.taken % self._memory
+        memory = Transitions(*(ring.at[at].set(each) for ring, each in zip(walk.memory, now, strict=True)))
+        filled = self._filled(walk.taken + 1)
+
+        def learn(learned: Learned) -> Learned:
+            keys = jax.random.split(key, 4)
+            batch, again = (
+                self._drawn(memory, filled, size, each)
+                for size, each in zip((self._batch, self._again or 1), keys, strict=False)
+            )
+            pairs = self._pairs(memory, filled, keys[2])
+            pairs = Remembered(
+                *(jnp.concatenate(both) for both in zip(pairs, (batch.s, batch.a, batch.s2), strict=True))
+            )
+            return self.agent.update(learned, _eyes(place), batch, pairs, again, discount, rates, keys[3])
+
+        due = (filled >= self._batch) & ((walk.taken + 1) % self._every == 0)
+        learned = jax.lax.cond(due, learn, lambda learned: learned, learned)
+        renewed = (walk.taken + 1) % self._target_every == 0
+        target = jax.tree.map(lambda new, old: jnp.where(renewed, new, old), learned.values, learned.target)
+        return memory, learned._replace(target=target)
+
+    def _filled(self, taken: Any) -> Any:
+        return jnp.minimum(taken, self._memory)
+
+    def _drawn(self, memory: Transitions, filled: Any, size: int, key: Any) -> Transitions:
+        """Some transitions, drawn uniformly with replacement."""
+        places = jax.random.randint(key, (size,), 0, filled.astype(jnp.int32), dtype=jnp.int32)
+        return Transitions(*(ring[places] for ring in memory))
+
+    def _pairs(self, memory: Transitions, filled: Any, key: Any) -> Remembered:
+        """Some pairs and what followed them."""
+        drawn = self._drawn(memory, filled, max(self._candidates, 1), key)
+        return Remembered(drawn.s, drawn.a, drawn.s2)
+
+    def _finish(self, walk: NeuralRun, place: WorldArrays) -> NeuralRun:
+        """An episode is over: record it, and begin the next."""
+        at, made = walk.recorded, walk.learned.updates.sum()
+        everywhere, inner = self._errors(walk.learned, place)
+        entries = (walk.in_episode, made, walk.gained, everywhere, inner)
+        record = EpisodeArrays(*(column.at[at].set(entry) for column, entry in zip(walk.record, entries, strict=True)))
+        s, world_stream = _begin_episode(place, walk.world_stream)
+        lost = walk.lost | ~(everywhere <= _bound(walk.largest, 0.0))
+        return walk._replace(
+            s=s, in_episode=jnp.zeros_like(walk.in_episode), gained=jnp.zeros(()), recorded=at + 1, lost=lost,
+            world_stream=world_stream, record=record,
+        )  # fmt: skip
+
+    def _tables(self, learned: Learned, place: WorldArrays, pairs: Any, states: Any) -> list[Any]:
+        """What each model has learned; pairs (S·A,), and states that followed (S,), are remembered so many times."""
+        found = []
+        for (model, function, forward), params in zip(self.agent.models, learned.models, strict=True):
+            own = {**params, "body": learned.values["body"]} if self.agent.shared else params
+            found.append(model.table(function, own, place.seen, states if forward else pairs))
+        return found
+
+    def _errors(self, learned: Learned, place: WorldArrays) -> tuple[Any, Any]:
+        """The root mean squared value error over all states and over those that do not end an episode."""
+        if self._spec.n_actions > 1:
+            return jnp.zeros(()), jnp.zeros(())
+        error = self.agent.values.all(learned.values, place.seen)[:, 0].astype(jnp.float64) - place.truth
+        inner = (place.inner * error**2).sum() / jnp.maximum(1.0, place.inner.sum())
+        return jnp.sqrt((error**2).mean()), jnp.sqrt(inner)
+
+
+def _eyes(place: WorldArrays) -> Any:
+    return lambda states: place.seen[states]
+
+
+def _begin_episode(place: WorldArrays, stream: Any) -> tuple[Any, Any]:
+    """The state that begins an episode, and the stream after it was drawn."""
+    u, stream = uniform(stream)
+    chosen = jnp.minimum((place.start_cumulative <= u).sum(), place.start_state.size - 1)
+    return place.start_state[chosen], stream
+
+
+def _rates(walk: NeuralRun, orders: RunOrders) -> Any:
+    """The rates of a step: those of its episode, or as far as they have fallen."""
+    steps = orders.steps.astype(jnp.float64)
+    falling = orders.first * jnp.where(orders.falls, (steps - walk.taken) / steps, 1.0)
+    return jnp.where(orders.steps < FOREVER, falling, orders.schedule[jnp.minimum(walk.recorded, ROOM - 1)])
+
+
+def _bound(largest: Any, discount: Any) -> Any:
+    """Values beyond it have exploded, see `backcast.drivers.loop.bound`."""
+    returned = largest / jnp.maximum(1.0 - discount, 1.0 / _LONGEST)
+    return jnp.minimum(jnp.maximum(_BEYOND * (1.0 + largest), _FAR * returned), _MOST)
+
+
+@functools.lru_cache(maxsize=64)
+def _program(agent: Agent, spec: Spec) -> Program:
+    return Program(agent, spec)
+
+
+def program_for(agent: Agent, spec: Spec) -> Program:
+    """The program of an agent: one for all its step sizes."""
+    unit = agent.alpha if not isinstance(agent.get("optimiser"), str) else 1.0
+    return _program(
+        replace(
+            agent, alpha=unit, alpha_model=1.0, alpha_plan=None, epsilon=0.5, schedule="constant", epsilon_schedule=None
+        ),
+        spec,
+    )
+
+
+def place_of(world: World, dtype: Any) -> WorldArrays:
+    """A finite world as programs walk it."""
+    table: Table = world.steps_table
+    sizes = np.diff(table.offset)
+    shape = len(sizes), int(sizes.max())
+    columns = np.arange(shape[1]) < sizes[:, None]
+    cumulative, reward = np.full(shape, np.inf), np.zeros(shape)
+    next_state = np.zeros(shape, dtype=np.int32)
+    cumulative[columns], reward[columns], next_state[columns] = table.cumulative, table.reward, table.next_state
+    predicts = world.is_prediction
+    truth = world.truth if predicts else np.zeros(0)
+    inner = np.where(world.mdp.terminal, 0.0, 1.0) if predicts else np.zeros(0)
+    return WorldArrays(
+        jnp.asarray(table.start_state, jnp.int32), jnp.asarray(table.start_cumulative), jnp.asarray(cumulative),
+        jnp.asarray(next_state), jnp.asarray(reward), jnp.asarray(sizes, jnp.int32), jnp.asarray(table.terminal),
+        jnp.asarray(world.observations, dtype), jnp.asarray(truth), jnp.asarray(inner), jnp.asarray(world.discount),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Models by networks, forward and backward, as JAX computes them."""

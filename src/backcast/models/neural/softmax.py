@@ -1,0 +1,91 @@
+"""Models over numbered states: the paper's softmax rows, computed by a network.
+
+With a linear network on one-hot observations, plain gradient steps and batches of one transition, they are the tables
+of `backcast.models.backward` and `backcast.models.forward`.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from backcast.models.neural.contract import Before, Remembered
+from backcast.networks.modules import Function, Head, Params
+from backcast.values.neural import Eyes, Transitions
+
+
+class SoftmaxBackward(NamedTuple):
+    """P←(s̃, ã | s): a softmax over all pairs; rewards r(s̃, s) in prediction and r(s) in control."""
+
+    n_states: int
+    n_actions: int
+
+    def heads(self) -> dict[str, Head]:
+        """Logits of pairs, and rewards of pairs or of the state."""
+        pairs = self.n_states * self.n_actions
+        return {"before": Head(pairs), "reward": Head(pairs if self.n_actions == 1 else 1)}
+
+    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> Any:
+        """Cross-entropy of the pair that led to s', and half the squared error of its reward."""
+        logits, reward = function(params, eyes(batch.s2), "before", "reward")
+        pair = batch.s * self.n_actions + batch.a
+        earned = _at(reward, pair) if self.n_actions == 1 else reward[:, 0]
+        return (-_at(jax.nn.log_softmax(logits), pair) + 0.5 * (batch.r - earned) ** 2).mean()
+
+    def before(self, function: Function, params: Params, eyes: Eyes, refs: Any, pairs: Remembered, key: Any) -> Before:
+        """All pairs."""
+        logits, reward = function(params, eyes(refs), "before", "reward")
+        return Before(eyes(jnp.arange(self.n_states)), None, jax.nn.softmax(logits), reward)
+
+    def table(self, function: Function, params: Params, seen: Any, pairs: Any) -> tuple[Any, Any]:
+        """P←(s̃, ã | s) and rewards of all states, each (S, S·A)."""
+        logits, reward = function(params, seen, "before", "reward")
+        return jax.nn.softmax(logits), jnp.broadcast_to(reward, logits.shape)
+
+
+class SoftmaxForward(NamedTuple):
+    """P(s' | s, a): a softmax over all states; rewards r(s, s') in prediction and r(s') in control; and ends."""
+
+    n_states: int
+    n_actions: int
+
+    def heads(self) -> dict[str, Head]:
+        """Logits of next states for each action, rewards of next states or of the state, and whether it goes on."""
+        rewards = self.n_states if self.n_actions == 1 else 1
+        return {"after": Head(self.n_actions * self.n_states), "reward": Head(rewards), "goes_on": Head(2)}
+
+    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> Any:
+        """Cross-entropies of s' and of whether it ends the episode, and half the squared error of the reward."""
+        rows, by_pair = function(params, eyes(batch.s), "after", "reward")
+        by_state, going = function(params, eyes(batch.s2), "reward", "goes_on")
+        logits = jnp.take_along_axis(self._by_action(rows), batch.a[:, None, None], axis=1)[:, 0]
+        earned = _at(by_pair, batch.s2) if self.n_actions == 1 else by_state[:, 0]
+        known = _at(jax.nn.log_softmax(logits), batch.s2) + _at(jax.nn.log_softmax(going), batch.ends.astype(jnp.int32))
+        return (-known + 0.5 * (batch.r - earned) ** 2).mean()
+
+    def targets(
+        self, function: Function, params: Params, eyes: Eyes, refs: Any, pairs: Remembered, best: Any, discount: Any
+    ) -> Any:
+        """Σ_s' P(s' | s, a) (r + γ̄(s') max_a' q(s', a')); in prediction states of which nothing is known go on."""
+        everywhere = eyes(jnp.arange(self.n_states))
+        rows, by_pair = function(params, eyes(refs), "after", "reward")
+        by_state, going = function(params, everywhere, "reward", "goes_on")
+        reward = by_pair[:, None, :] if self.n_actions == 1 else by_state[:, 0]
+        more = going[:, 0] - going[:, 1]
+        goes_on = more >= 0.0 if self.n_actions == 1 else more > 0.0
+        ahead = reward + jnp.where(goes_on, discount * best(everywhere), 0.0)
+        return (jax.nn.softmax(self._by_action(rows)) * ahead).sum(axis=2)
+
+    def table(self, function: Function, params: Params, seen: Any, states: Any) -> tuple[Any, Any, Any]:
+        """P(s' | s, a) and rewards, each (S, A, S), and whether states end the episode, (S,)."""
+        rows, reward, going = function(params, seen, "after", "reward", "goes_on")
+        probability = jax.nn.softmax(self._by_action(rows))
+        earned = reward[:, None, :] if self.n_actions == 1 else reward[:, 0]
+        return probability, jnp.broadcast_to(earned, probability.shape), going[:, 0] < going[:, 1]
+
+    def _by_action(self, rows: Any) -> Any:
+        return rows.reshape(-1, self.n_actions, self.n_states)
+
+
+def _at(rows: Any, places: Any) -> Any:
+    return jnp.take_along_axis(rows, places[:, None], axis=1)[:, 0]

@@ -1,0 +1,64 @@
+"""What models by networks have learned of a finite world, in tables, so that they are read like all other models."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from backcast.core.arrays import Mask, Vector
+from backcast.models.readable import Known, LearnedBackward, LearnedBoth, LearnedForward
+
+
+class TabledBackward(NamedTuple):
+    """P←(s̃, ã | s) and rewards of all states and pairs, each (S, S·A)."""
+
+    probability: Vector
+    reward: Vector
+
+    def predecessors(self, s: int) -> Known:
+        """All pairs that may lead to s; a row that is not known has none."""
+        keys = np.flatnonzero(self.probability[s] > 0)
+        return Known(keys, self.probability[s, keys], self.reward[s, keys])
+
+    def reward_by_state(self) -> Vector | None:
+        """Rewards belong to pairs."""
+        return None
+
+    def contains_restarts(self) -> bool:
+        """Rows describe steps."""
+        return False
+
+    def learned(self, n_states: int, n_actions: int, values: Vector) -> LearnedBackward:
+        """As it is asked."""
+        return LearnedBackward(self, n_states, n_actions, values)
+
+
+class TabledForward(NamedTuple):
+    """P(s' | s, a) and rewards, each (S, A, S), and whether states end the episode, (S,)."""
+
+    probability: Vector
+    reward: Vector
+    ends: Mask
+
+    def successors(self, s: int, a: int) -> Known:
+        """All states that may follow (s, a)."""
+        keys = np.flatnonzero(self.probability[s, a] > 0)
+        return Known(keys, self.probability[s, a, keys], self.reward[s, a, keys], ends=self.ends[keys])
+
+    def reward_by_state(self) -> Vector | None:
+        """Rewards belong to pairs and what follows."""
+        return None
+
+    def ends_by_state(self) -> Mask:
+        """Whether a state is more likely to end the episode than not."""
+        return self.ends
+
+    def learned(self, n_states: int, n_actions: int, values: Vector) -> LearnedForward:
+        """As it is asked."""
+        return LearnedForward(self, n_states, n_actions, values)
+
+
+def learned_of(tables: list[Any], values: Vector) -> Any:
+    """Models that can be asked, as `Runs.models` has them: one, or one of each direction."""
+    n_states, n_actions = values.shape
+    found = [table.learned(n_states, n_actions, values) for table in tables]
+    return LearnedBoth(*found) if len(found) == 2 else found[0]

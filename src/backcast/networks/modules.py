@@ -1,0 +1,167 @@
+"""Networks as JAX computes them: a body that maps an observation to a vector, and linear heads on top of it.
+
+A `Function` is what does not change of a network; its parameters are a tree of arrays that is handed to it,
+{"body": …, "heads": {name: {"w": (d, outputs), "b": (outputs,)}}}. A linear network has no biases, and its body is the
+observation itself.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from backcast.core.errors import InputError
+from backcast.networks import Network
+
+Params = Any  # a tree of arrays
+
+
+class Head(NamedTuple):
+    """A linear layer on top of a body.
+
+    Attributes:
+        outputs: how many.
+        zero: whether it begins at 0, or with random numbers of variance 1 / d.
+    """
+
+    outputs: int
+    zero: bool = True
+
+
+class Function(NamedTuple):
+    """A network without its parameters.
+
+    Attributes:
+        body: from the body's parameters and an observation to a vector (d,).
+    """
+
+    body: Callable[[Params, Any], Any]
+
+    def __call__(self, params: Params, seen: Any, *heads: str) -> Any:
+        """The outputs of some heads for observations (n, …), each (n, outputs); of one head, its outputs alone."""
+        features = jax.vmap(lambda one: self.body(params["body"], one))(seen)
+        found = tuple(_head(params["heads"][name], features) for name in heads)
+        return found[0] if len(heads) == 1 else found
+
+
+def _head(head: Params, features: Any) -> Any:
+    outputs = features @ head["w"]
+    return outputs + head["b"] if "b" in head else outputs
+
+
+def make(
+    network: Network, key: Any, shape: tuple[int, ...], heads: Mapping[str, Head], dtype: Any
+) -> tuple[Function, Params]:
+    """A network for observations of a shape, and its first parameters.
+
+    Args:
+        network: what it is made of.
+        key: of JAX.
+        shape: of an observation.
+        heads: by name.
+        dtype: of the parameters.
+    """
+    first, *keys = jax.random.split(key, 1 + len(heads))
+    body: Callable[[Params, Any], Any]
+    if network.is_linear:
+        body, params, width = _observation, {}, math.prod(shape)
+    else:
+        module = _module(network, first, shape)
+        arrays, rest = eqx.partition(module, eqx.is_inexact_array)
+        params = jax.tree.map(lambda array: array.astype(dtype), arrays)
+        body = _body(rest)
+        width = _width(network, body, params, shape, dtype)
+    made = {
+        name: _first_head(head, key, width, dtype, not network.is_linear)
+        for (name, head), key in zip(heads.items(), keys, strict=True)
+    }
+    return Function(body), {"body": params, "heads": made}
+
+
+def _observation(params: Params, seen: Any) -> Any:
+    return seen.reshape(-1)
+
+
+def _body(rest: Any) -> Callable[[Params, Any], Any]:
+    """From parameters and an observation to what a module makes of them."""
+    return lambda arrays, one: eqx.combine(arrays, rest)(one)
+
+
+def _first_head(head: Head, key: Any, width: int, dtype: Any, bias: bool) -> Params:
+    w = jnp.zeros((width, head.outputs), dtype)
+    if not head.zero:
+        w = jax.random.normal(key, w.shape, dtype) / math.sqrt(width)
+    return {"w": w, "b": jnp.zeros(head.outputs, dtype)} if bias else {"w": w}
+
+
+def _width(network: Network, body: Any, params: Params, shape: tuple[int, ...], dtype: Any) -> int:
+    """How long the vector is that a body makes; refused if it makes none."""
+    try:
+        made = jax.eval_shape(body, params, jax.ShapeDtypeStruct(shape, dtype))
+        found = getattr(made, "shape", None)
+    except Exception as error:  # anybody's code may raise anything
+        raise InputError(f"network: {network.name} does not take observations of shape {shape} ({error})") from error
+    if found is None or len(found) != 1:
+        raise InputError(
+            f"network: {network.name} makes shape {found} of an observation {shape}, expected a vector (d,)"
+        )
+    return int(found[0])
+
+
+class _Dense(eqx.Module):
+    """Layers with rectifiers, whose weights begin with variance 2 / inputs, after some convolutions or none."""
+
+    convolutions: tuple[eqx.nn.Conv2d, ...]
+    weights: tuple[Any, ...]
+    biases: tuple[Any, ...]
+
+    def __call__(self, seen: Any) -> Any:
+        for convolution in self.convolutions:
+            seen = jax.nn.relu(convolution(seen))
+        seen = seen.reshape(-1)
+        for w, b in zip(self.weights, self.biases, strict=True):
+            seen = jax.nn.relu(seen @ w + b)
+        return seen
+
+
+def _module(network: Network, key: Any, shape: tuple[int, ...]) -> Any:
+    """An Equinox module from an observation to a vector."""
+    if network.kind == "own":
+        module = network.get("function")(key)
+        if not callable(module):
+            raise InputError(f"network: {network.name} made a {type(module).__name__}, expected an Equinox module")
+        return module
+    convolutions: list[Any] = []
+    if network.kind == "conv":
+        convolutions, shape = _convolutions(network, key, shape)
+    widths = network.get("widths")
+    keys = jax.random.split(jax.random.fold_in(key, 1), len(widths))
+    sizes = [math.prod(shape), *widths]
+    weights = [
+        jax.random.normal(each, (inputs, outputs)) * math.sqrt(2.0 / inputs)
+        for each, inputs, outputs in zip(keys, sizes[:-1], sizes[1:], strict=True)
+    ]
+    return _Dense(tuple(convolutions), tuple(weights), tuple(jnp.zeros(width) for width in widths))
+
+
+def _convolutions(network: Network, key: Any, shape: tuple[int, ...]) -> tuple[list[Any], tuple[int, ...]]:
+    """The convolutions of a network, and the shape of what they make of an observation."""
+    if len(shape) != 3:
+        raise InputError(
+            f"network: {network.name} takes observations (channels, rows, columns), shape {shape} given; use"
+            ' world.view("pixels"), or mlp'
+        )
+    kernel, stride, made = network.get("kernel"), network.get("stride"), []
+    channels, rows, columns = shape
+    for number, outputs in enumerate(network.get("channels")):
+        if kernel > min(rows, columns):
+            raise InputError(
+                f"network: a kernel of {kernel} given for {rows} × {columns} pixels, expected a smaller one"
+            )
+        each = jax.random.fold_in(key, 2 + number)
+        made.append(eqx.nn.Conv2d(channels, outputs, kernel, stride, key=each))
+        channels, rows, columns = outputs, (rows - kernel) // stride + 1, (columns - kernel) // stride + 1
+    return made, (channels, rows, columns)

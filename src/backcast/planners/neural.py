@@ -1,0 +1,189 @@
+"""Planning with models by networks: what values lose on what a model imagines.
+
+A planner says from which states of some transitions it plans (`turns`), and what is lost there (`loss`), whose gradient
+is taken by the agent. Expected planning weighs what may have happened by its probability; sampled planning draws it.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from backcast.models.neural.contract import Before, NeuralBackwardModel, NeuralForwardModel, Remembered
+from backcast.networks.modules import Function, Params
+from backcast.values.neural import Eyes, NeuralValues, Transitions
+
+
+class NeuralTurn(NamedTuple):
+    """States that are planned from: which of them count, and which end the episode; each (n, …)."""
+
+    refs: Any
+    valid: Any
+    ends: Any
+
+
+class Imagined(NamedTuple):
+    """What a planner knows besides parameters of values.
+
+    Attributes:
+        target: parameters that values are bootstrapped from.
+        model: parameters of the model.
+        eyes: from what memories hold to observations.
+        pairs: what is remembered, for models that ask for it.
+        batch: transitions for those who replay.
+        discount: γ.
+        key: of JAX.
+    """
+
+    target: Params
+    model: Params
+    eyes: Eyes
+    pairs: Remembered
+    batch: Transitions
+    discount: Any
+    key: Any
+
+
+class NeuralPlanner(Protocol):
+    """Plans after transitions."""
+
+    def turns(self, batch: Transitions) -> list[NeuralTurn]:
+        """The states that are planned from, one step of the optimiser after the other."""
+
+    def plans_first(self) -> bool:
+        """Whether the first state of an episode is planned from when the episode begins."""
+
+    def stages(self) -> int:
+        """How many steps of the optimiser a turn takes."""
+
+    def loss(self, params: Params, turn: NeuralTurn, stage: Any, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+        """What is lost at a stage of a turn, the mean; the number of value updates, and the largest |q|."""
+
+
+class NeuralBackwardPlanner(NamedTuple):
+    """Corrects the pairs that lead to s' (`current`) or to s, as `backcast.planners.BackwardPlanner` does.
+
+    Attributes:
+        values: whose values are corrected.
+        function: the model's network.
+        model: says what led to a state.
+        current: whether it plans from s'.
+        pure: whether there is no learning beside it.
+        samples: pairs that are drawn for each state; 0: the expectation over all.
+    """
+
+    values: NeuralValues
+    function: Function
+    model: NeuralBackwardModel
+    current: bool
+    pure: bool
+    samples: int
+
+    def turns(self, batch: Transitions) -> list[NeuralTurn]:
+        """From s', or from s unless it began the episode; in pure planning from s, from ends as well."""
+        if self.current:
+            return [NeuralTurn(batch.s2, jnp.ones_like(batch.ends), batch.ends)]
+        previous = NeuralTurn(batch.s, ~batch.first, jnp.zeros_like(batch.ends))
+        return [previous, NeuralTurn(batch.s2, batch.ends, batch.ends)] if self.pure else [previous]
+
+    def plans_first(self) -> bool:
+        """Rows that are learned describe steps, not restarts."""
+        return False
+
+    def stages(self) -> int:
+        """All pairs at once."""
+        return 1
+
+    def loss(self, params: Params, turn: NeuralTurn, stage: Any, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+        """Of the errors r + γ max_a q(s, a) − q(s̃, ã), weighted by P←(s̃, ã | s); γ = 0 where s ends the episode."""
+        before = self.model.before(self.function, known.model, known.eyes, turn.refs, known.pairs, known.key)
+        best = self.values.best(params, known.target, known.eyes(turn.refs))
+        ahead = jnp.where(turn.ends, 0.0, known.discount * best)
+        target = jax.lax.stop_gradient(before.reward + ahead[:, None])
+        q, weight = self._evaluate(params, before), jax.lax.stop_gradient(before.weight)
+        if self.samples:
+            drawn = jax.random.categorical(known.key, jnp.log(weight), shape=(self.samples, len(weight)))
+            weight = jax.nn.one_hot(drawn, weight.shape[1], dtype=weight.dtype).sum(axis=0)
+        lost = (weight * self.values.loss(target - q)).sum(axis=1)
+        made = turn.valid.sum() * (self.samples or weight.shape[1])
+        return jnp.where(turn.valid, lost, 0.0).mean(), (made, jnp.abs(q).max())
+
+    def _evaluate(self, params: Params, before: Before) -> Any:
+        """Q of the pairs, (pairs,) or (n, pairs)."""
+        if before.a is None:
+            return self.values.all(params, before.seen).reshape(-1)
+        seen = before.seen.reshape(-1, *before.seen.shape[before.a.ndim :])
+        return self.values.of(params, seen, before.a.reshape(-1)).reshape(before.a.shape)
+
+
+class NeuralForwardPlanner(NamedTuple):
+    """Re-evaluates s' (`current`) or s from what follows, as `backcast.planners.ForwardPlanner` does.
+
+    Attributes:
+        values: whose values are corrected.
+        function: the model's network.
+        model: says what follows.
+        current: whether it plans from s'.
+        pure: whether there is no learning beside it.
+        in_turn: whether actions are updated one after the other, as the algorithm is printed, or all at once.
+    """
+
+    values: NeuralValues
+    function: Function
+    model: NeuralForwardModel
+    current: bool
+    pure: bool
+    in_turn: bool
+
+    def turns(self, batch: Transitions) -> list[NeuralTurn]:
+        """From s' unless it ends the episode, or from s."""
+        refs, valid = (batch.s2, ~batch.ends) if self.current else (batch.s, jnp.ones_like(batch.ends))
+        return [NeuralTurn(refs, valid, jnp.zeros_like(batch.ends))]
+
+    def plans_first(self) -> bool:
+        """In pure planning from s', which would otherwise never plan from the first state."""
+        return self.current and self.pure
+
+    def stages(self) -> int:
+        """One for each action, or one for all."""
+        return self.model.n_actions if self.in_turn else 1  # type: ignore[attr-defined]
+
+    def loss(self, params: Params, turn: NeuralTurn, stage: Any, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+        """Of the errors E[r + γ̄(s') max_a' q(s', a') | s, a] − q(s, a), of all actions or of one."""
+
+        def best(seen: Any) -> Any:
+            return self.values.best(params, known.target, seen)
+
+        target = self.model.targets(
+            self.function, known.model, known.eyes, turn.refs, known.pairs, best, known.discount
+        )
+        q = self.values.all(params, known.eyes(turn.refs))
+        lost = self.values.loss(jax.lax.stop_gradient(target) - q)
+        if self.in_turn:
+            lost = lost[:, stage][:, None]
+        made = turn.valid.sum() * lost.shape[1]
+        return jnp.where(turn.valid, lost.sum(axis=1), 0.0).mean(), (made, jnp.abs(q).max())
+
+
+class NeuralReplay(NamedTuple):
+    """Learns again from `samples` transitions that are remembered."""
+
+    values: NeuralValues
+    samples: int
+
+    def turns(self, batch: Transitions) -> list[NeuralTurn]:
+        """Once; from no state of the step."""
+        return [NeuralTurn(batch.s, jnp.ones_like(batch.ends), batch.ends)]
+
+    def plans_first(self) -> bool:
+        """There is nothing to replay yet."""
+        return False
+
+    def stages(self) -> int:
+        """All transitions at once."""
+        return 1
+
+    def loss(self, params: Params, turn: NeuralTurn, stage: Any, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+        """As learning."""
+        lost, largest = self.values.learning_loss(params, known.target, known.eyes, known.batch, known.discount)
+        return lost, (jnp.asarray(self.samples), largest)
