@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PAGE := tests/page
 
-.PHONY: reproduce lab test lint types check quick slow page docs minimal pythons lock torture mutants figures findings textbook clean
+.PHONY: reproduce lab test lint types check quick slow page docs minimal pythons lock torture mutants tutorials figures findings textbook clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -71,6 +71,12 @@ mutants: .venv/developing
 docs: .venv/documenting
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
 	$(BIN)/python docs/check_links.py build/docs
+
+# What the tutorials print, their pictures and notebooks; look at them before you commit.
+TUTORIALS := $(filter-out docs/tutorials/index.md,$(wildcard docs/tutorials/*.md))
+tutorials: .venv/developing
+	NUMBA_DISABLE_JIT=1 $(BIN)/python docs/notebooks.py write $(TUTORIALS)
+	$(BIN)/python docs/notebooks.py convert $(TUTORIALS)
 
 figures: .venv/developing
 	$(BIN)/python docs/figures/reversal.py

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", re.S | re.M)  # and what it prints
 EXAMPLES = [
     pytest.param(*found.groups(default=""), id=f"{page.name}-{i}")
@@ -35,7 +36,7 @@ def test_every_block_of_a_page_is_known_to_be_an_example_or_its_output(page):
     assert text.count("```") == 2 * (len(found) + len([stated for stated in found if stated]))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES + TUTORIALS, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         if "://" not in target:
@@ -44,7 +45,9 @@ def test_links_lead_somewhere(page):
 
 def test_every_page_is_in_the_contents_of_the_site():
     listed = (ROOT / "docs" / "index.md").read_text()
+    tutorials = (ROOT / "docs" / "tutorials" / "index.md").read_text()
     assert [page.stem for page in PAGES[1:] if f"\n{page.stem}\n" not in listed and page.stem != "index"] == []
+    assert [page.stem for page in TUTORIALS if f"\n{page.stem}\n" not in tutorials and page.stem != "index"] == []
 
 
 def test_broken_links_of_the_site_are_found(tmp_path):
