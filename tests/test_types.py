@@ -25,7 +25,7 @@ MOST = {
     "learners": 2,
     "mdp.py": 2,
     "models": 16,
-    "networks": 209,
+    "networks": 89,
     "planners": 1,
     "report": 3,
     "studies": 37,

@@ -166,7 +166,7 @@ class Agent:
     def refuse_network(self) -> None:
         """Raise InputError if its values are computed by a network."""
         if self.has_network:
-            raise InputError(f"agent: {self.name!r} has a network; backcast.run runs it in finite worlds")
+            raise InputError(f"agent: {self.name!r} has a network, which backcast.run and backcast.train run")
 
     @property
     def begins_alike(self) -> bool:

@@ -56,8 +56,8 @@ class Learned(NamedTuple):
     optimiser: Any
     models: tuple[Params, ...]
     model_optimisers: tuple[Any, ...]
-    updates: Any
-    largest: Any
+    updates: jax.Array
+    largest: jax.Array
 
 
 class ModelAtWork(NamedTuple):
@@ -91,7 +91,7 @@ class NeuralAgent(NamedTuple):
     online: bool
     init: Callable[[Any], tuple[Params, tuple[Params, ...]]]
 
-    def begin(self, key: Any) -> Learned:
+    def begin(self, key: jax.Array) -> Learned:
         """Before anything was experienced."""
         values, models = self.init(key)
         states = tuple(self.optimiser.begin(model) for model in models)
@@ -107,9 +107,9 @@ class NeuralAgent(NamedTuple):
         batch: Transitions,
         pairs: Remembered,
         again: Transitions,
-        discount: Any,
-        rates: Any,
-        key: Any,
+        discount: jax.Array,
+        rates: jax.Array,
+        key: jax.Array,
     ) -> Learned:
         """Learn from a batch, and plan.
 
@@ -137,7 +137,14 @@ class NeuralAgent(NamedTuple):
         return state
 
     def plan_first(
-        self, state: Learned, eyes: Eyes, s: Any, pairs: Remembered, discount: Any, rates: Any, key: Any
+        self,
+        state: Learned,
+        eyes: Eyes,
+        s: jax.Array,
+        pairs: Remembered,
+        discount: jax.Array,
+        rates: jax.Array,
+        key: jax.Array,
     ) -> Learned:
         """Plan from the first states (1, …) of an episode, those planners that do."""
         turn = NeuralTurn(s, jnp.ones(1, bool), jnp.zeros(1, bool))
@@ -155,7 +162,7 @@ class NeuralAgent(NamedTuple):
     def _target(self, state: Learned) -> Params:
         return state.values if self.online else state.target
 
-    def _learn_model(self, state: Learned, place: int, eyes: Eyes, batch: Transitions, rates: Any) -> Learned:
+    def _learn_model(self, state: Learned, place: int, eyes: Eyes, batch: Transitions, rates: jax.Array) -> Learned:
         """A step of one model; of a shared encoder, it moves the body of the values."""
         at_work, params = self.models[place], state.models[place]
         if self.shared:
@@ -171,14 +178,14 @@ class NeuralAgent(NamedTuple):
 
     def _plan(
         self, state: Learned, planner: Any, place: int, turn: NeuralTurn, eyes: Eyes, pairs: Remembered,
-        again: Transitions, discount: Any, rates: Any, key: Any,
+        again: Transitions, discount: jax.Array, rates: jax.Array, key: jax.Array,
     ) -> Learned:  # fmt: skip
         """The steps of one planner from some states."""
         model = state.models[place] if place < len(state.models) else None
         if self.shared and model is not None:
             model = {**model, "body": state.values["body"]}
 
-        def stage(state: Learned, number: Any) -> tuple[Learned, None]:
+        def stage(state: Learned, number: jax.Array) -> tuple[Learned, None]:
             known = Imagined(self._target(state), model, eyes, pairs, again, discount, key)
             (_, (made, largest)), gradient = jax.value_and_grad(planner.loss, has_aux=True)(
                 state.values, turn, number, known
@@ -189,7 +196,7 @@ class NeuralAgent(NamedTuple):
             return stage(state, 0)[0]
         return jax.lax.scan(stage, state, jnp.arange(planner.stages()))[0]
 
-    def _step(self, state: Learned, gradient: Params, rate: Any, largest: Any, made: Any) -> Learned:
+    def _step(self, state: Learned, gradient: Params, rate: Any, largest: jax.Array, made: jax.Array) -> Learned:
         """Move the values against a gradient."""
         values, optimiser = self.optimiser.step(state.values, gradient, state.optimiser, rate)
         updates = state.updates + made.astype(jnp.int64)
@@ -217,7 +224,7 @@ def neural_agent(agent: Agent, spec: Spec) -> NeuralAgent:
     with_no_key = jax.random.key(0)
     functions = [make(network, with_no_key, spec.shape, head, dtype)[0] for head in heads]
 
-    def init(key: Any) -> tuple[Params, tuple[Params, ...]]:
+    def init(key: jax.Array) -> tuple[Params, tuple[Params, ...]]:
         keys = jax.random.split(key, len(heads))
         values, *others = (
             make(network, each, spec.shape, head, dtype)[1] for each, head in zip(keys, heads, strict=True)

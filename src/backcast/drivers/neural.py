@@ -17,7 +17,7 @@ from backcast.core.errors import InputError
 from backcast.core.randomness import imagination, streams
 from backcast.core.waiting import compiling_for
 from backcast.drivers.neural_program import ROOM, NeuralRun, Program, RunOrders, WorldArrays, place_of, program_for
-from backcast.drivers.runs import PER_EPISODE, KeptModel, RunRows
+from backcast.drivers.runs import LEFT_OUT, PER_EPISODE, KeptModel, NoModels, RunRows
 from backcast.drivers.seed_blocks import setup_for
 from backcast.models import NoModel
 from backcast.models.neural.tables import TabledBackward, TabledForward, learned_of
@@ -140,7 +140,7 @@ class NeuralJob:
             weights=None,
             diverged=np.array([int(walk.taken) if lost else 0]),
             seconds=np.array([seconds]),
-            runs=KeptModel(self._model(program, place, walk, values)) if self._keeps_models else None,
+            runs=KeptModel(self._model(program, place, walk, values)) if self._keeps_models else NoModels(LEFT_OUT),
         )
 
     def _model(self, program: Program, place: WorldArrays, walk: NeuralRun, values: Any) -> Any:

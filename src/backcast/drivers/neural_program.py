@@ -7,7 +7,6 @@ do not depend on how many others there are.
 """
 
 import functools
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -15,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from backcast.agents import Agent
-from backcast.agents.neural import DTYPES, Learned, NeuralAgent, Spec, neural_agent
+from backcast.agents.neural import Learned, Spec
 from backcast.core.interaction import EPSILON
-from backcast.models.neural.contract import Remembered
+from backcast.drivers.neural_experience import Circumstances, Experience, without_rates
 from backcast.networks.streams import act, uniform
 from backcast.values.neural import Transitions
 from backcast.worlds.stepping import FOREVER, Table
@@ -44,17 +43,17 @@ class WorldArrays(NamedTuple):
         discount: γ.
     """
 
-    start_state: Any
-    start_cumulative: Any
-    cumulative: Any
-    next_state: Any
-    reward: Any
-    outcomes: Any
-    terminal: Any
-    seen: Any
-    truth: Any
-    inner: Any
-    discount: Any
+    start_state: jax.Array
+    start_cumulative: jax.Array
+    cumulative: jax.Array
+    next_state: jax.Array
+    reward: jax.Array
+    outcomes: jax.Array
+    terminal: jax.Array
+    seen: jax.Array
+    truth: jax.Array
+    inner: jax.Array
+    discount: jax.Array
 
 
 class RunOrders(NamedTuple):
@@ -71,24 +70,24 @@ class RunOrders(NamedTuple):
         schedule: (room, 4) rates of the episodes to come, of a run of a number of episodes.
     """
 
-    until: Any
-    steps: Any
-    room: Any
-    limit: Any
-    budget: Any
-    first: Any
-    falls: Any
+    until: jax.Array
+    steps: jax.Array
+    room: jax.Array
+    limit: jax.Array
+    budget: jax.Array
+    first: jax.Array
+    falls: jax.Array
     schedule: Any
 
 
 class EpisodeArrays(NamedTuple):
     """What a call recorded, (room,) each; as `backcast.drivers.loop.Record`."""
 
-    steps: Any
-    made: Any
-    reward: Any
-    rmsve: Any
-    rmsve_inner: Any
+    steps: jax.Array
+    made: jax.Array
+    reward: jax.Array
+    rmsve: jax.Array
+    rmsve_inner: jax.Array
 
 
 class NeuralRun(NamedTuple):
@@ -110,16 +109,16 @@ class NeuralRun(NamedTuple):
         record: by episode.
     """
 
-    s: Any
-    in_episode: Any
-    gained: Any
-    taken: Any
-    recorded: Any
-    largest: Any
-    lost: Any
-    world_stream: Any
-    agent_stream: Any
-    key: Any
+    s: jax.Array
+    in_episode: jax.Array
+    gained: jax.Array
+    taken: jax.Array
+    recorded: jax.Array
+    largest: jax.Array
+    lost: jax.Array
+    world_stream: jax.Array
+    agent_stream: jax.Array
+    key: jax.Array
     learned: Learned
     memory: Transitions
     record: EpisodeArrays
@@ -134,24 +133,18 @@ class Program:
     """
 
     def __init__(self, agent: Agent, spec: Spec) -> None:
-        self.agent: NeuralAgent = neural_agent(agent, spec)
-        self._memory, self._batch = agent.get("memory"), agent.get("batch")
-        self._every, self._target_every = agent.get("every"), agent.get("target_every")
-        self._candidates, self._again = (
-            agent.get("candidates") or 0,
-            agent.get("sample") if agent.kind == "replay" else 0,
-        )
-        self._spec, self._dtype = spec, DTYPES[agent.get("precision")]
+        self.experience = Experience(agent, spec)
+        self.agent, self._dtype, self._spec = self.experience.agent, self.experience.dtype, spec
         self.advance = jax.jit(self._advance, donate_argnums=0)
         self.begin = jax.jit(self._begin)
         self.values = jax.jit(lambda params, seen: self.agent.values.all(params, seen))
         self.tables = jax.jit(self._tables)
 
-    def _begin(self, place: WorldArrays, key: Any, world_stream: Any, agent_stream: Any, largest: Any) -> NeuralRun:
+    def _begin(
+        self, place: WorldArrays, key: jax.Array, world_stream: jax.Array, agent_stream: jax.Array, largest: jax.Array
+    ) -> NeuralRun:
         """A run before its first step."""
-        room = max(self._memory, 1)
-        numbers, none = jnp.zeros(room, jnp.int32), jnp.zeros(room, bool)
-        memory = Transitions(numbers, numbers, jnp.zeros(room, self._dtype), numbers, none, none)
+        memory = self.experience.nothing()
         s, world_stream = _begin_episode(place, world_stream)
         counts, empty = jnp.zeros(ROOM, jnp.int64), jnp.zeros(ROOM)
         learned = self.agent.begin(key)
@@ -177,8 +170,8 @@ class Program:
         rates, key = _rates(walk, orders), jax.random.fold_in(walk.key, walk.taken)
         first, learned = walk.in_episode == 0, walk.learned
         discount = place.discount.astype(self._dtype)
-        if self.agent.plans_first:
-            learned = self._plan_first(walk, place, discount, rates, first, key)
+        known = Circumstances(lambda states: place.seen[states], discount, rates, key)
+        learned = self.experience.plan_first(walk.memory, learned, walk.taken, walk.s, first, known)
         a, agent_stream = walk.s * 0, walk.agent_stream
         if self._spec.n_actions > 1:
             q = self.agent.values.all(learned.values, place.seen[walk.s][None])[0]
@@ -189,7 +182,7 @@ class Program:
         s2, r = place.next_state[row, outcome], place.reward[row, outcome]
         ends = place.terminal[s2]
         now = Transitions(walk.s, a, r.astype(self._dtype), s2, ends, first)
-        memory, learned = self._learn(walk, learned, now, place, discount, rates, key)
+        memory, learned = self.experience.learn(walk.memory, learned, walk.taken, now, known)
         largest = jnp.maximum(walk.largest, jnp.abs(r))
         bound = _bound(largest, jnp.where(self._spec.n_actions > 1, place.discount, 0.0))
         lost = ~(jnp.abs(learned.largest) <= bound)
@@ -200,69 +193,6 @@ class Program:
             world_stream=world_stream, agent_stream=agent_stream, learned=learned, memory=memory,
         )  # fmt: skip
         return jax.lax.cond(over, lambda walk: self._finish(walk, place), lambda walk: walk, walk)
-
-    def _plan_first(
-        self, walk: NeuralRun, place: WorldArrays, discount: Any, rates: Any, first: Any, key: Any
-    ) -> Learned:
-        """Plan from the first state of an episode, once there is something to plan with."""
-        pairs = self._pairs(walk.memory, jnp.maximum(self._filled(walk.taken), 1), key)
-        ready = first & (self._filled(walk.taken) > 0) if self._memory else first
-        return jax.lax.cond(
-            ready,
-            lambda learned: self.agent.plan_first(learned, _eyes(place), walk.s[None], pairs, discount, rates, key),
-            lambda learned: learned,
-            walk.learned,
-        )
-
-    def _learn(
-        self,
-        walk: NeuralRun,
-        learned: Learned,
-        now: Transitions,
-        place: WorldArrays,
-        discount: Any,
-        rates: Any,
-        key: Any,
-    ) -> tuple[Transitions, Learned]:
-        """Remember a transition, and learn from some of those remembered, or from this one alone."""
-        if self.agent.online:
-            batch = Transitions(*(each[None] for each in now))
-            pairs = Remembered(batch.s, batch.a, batch.s2)
-            return walk.memory, self.agent.update(learned, _eyes(place), batch, pairs, batch, discount, rates, key)
-        at = walk.taken % self._memory
-        memory = Transitions(*(ring.at[at].set(each) for ring, each in zip(walk.memory, now, strict=True)))
-        filled = self._filled(walk.taken + 1)
-
-        def learn(learned: Learned) -> Learned:
-            keys = jax.random.split(key, 4)
-            batch, again = (
-                self._drawn(memory, filled, size, each)
-                for size, each in zip((self._batch, self._again or 1), keys, strict=False)
-            )
-            pairs = self._pairs(memory, filled, keys[2])
-            pairs = Remembered(
-                *(jnp.concatenate(both) for both in zip(pairs, (batch.s, batch.a, batch.s2), strict=True))
-            )
-            return self.agent.update(learned, _eyes(place), batch, pairs, again, discount, rates, keys[3])
-
-        due = (filled >= self._batch) & ((walk.taken + 1) % self._every == 0)
-        learned = jax.lax.cond(due, learn, lambda learned: learned, learned)
-        renewed = (walk.taken + 1) % self._target_every == 0
-        target = jax.tree.map(lambda new, old: jnp.where(renewed, new, old), learned.values, learned.target)
-        return memory, learned._replace(target=target)
-
-    def _filled(self, taken: Any) -> Any:
-        return jnp.minimum(taken, self._memory)
-
-    def _drawn(self, memory: Transitions, filled: Any, size: int, key: Any) -> Transitions:
-        """Some transitions, drawn uniformly with replacement."""
-        places = jax.random.randint(key, (size,), 0, filled.astype(jnp.int32), dtype=jnp.int32)
-        return Transitions(*(ring[places] for ring in memory))
-
-    def _pairs(self, memory: Transitions, filled: Any, key: Any) -> Remembered:
-        """Some pairs and what followed them."""
-        drawn = self._drawn(memory, filled, max(self._candidates, 1), key)
-        return Remembered(drawn.s, drawn.a, drawn.s2)
 
     def _finish(self, walk: NeuralRun, place: WorldArrays) -> NeuralRun:
         """An episode is over: record it, and begin the next."""
@@ -277,7 +207,7 @@ class Program:
             world_stream=world_stream, record=record,
         )  # fmt: skip
 
-    def _tables(self, learned: Learned, place: WorldArrays, pairs: Any, states: Any) -> list[Any]:
+    def _tables(self, learned: Learned, place: WorldArrays, pairs: Any, states: jax.Array) -> list[Any]:
         """What each model has learned; pairs (S·A,), and states that followed (S,), are remembered so many times."""
         found = []
         for (model, function, forward), params in zip(self.agent.models, learned.models, strict=True):
@@ -294,11 +224,7 @@ class Program:
         return jnp.sqrt((error**2).mean()), jnp.sqrt(inner)
 
 
-def _eyes(place: WorldArrays) -> Any:
-    return lambda states: place.seen[states]
-
-
-def _begin_episode(place: WorldArrays, stream: Any) -> tuple[Any, Any]:
+def _begin_episode(place: WorldArrays, stream: jax.Array) -> tuple[Any, Any]:
     """The state that begins an episode, and the stream after it was drawn."""
     u, stream = uniform(stream)
     chosen = jnp.minimum((place.start_cumulative <= u).sum(), place.start_state.size - 1)
@@ -312,7 +238,7 @@ def _rates(walk: NeuralRun, orders: RunOrders) -> Any:
     return jnp.where(orders.steps < FOREVER, falling, orders.schedule[jnp.minimum(walk.recorded, ROOM - 1)])
 
 
-def _bound(largest: Any, discount: Any) -> Any:
+def _bound(largest: jax.Array, discount: jax.Array) -> Any:
     """Values beyond it have exploded, see `backcast.drivers.loop.bound`."""
     returned = largest / jnp.maximum(1.0 - discount, 1.0 / _LONGEST)
     return jnp.minimum(jnp.maximum(_BEYOND * (1.0 + largest), _FAR * returned), _MOST)
@@ -325,13 +251,7 @@ def _program(agent: Agent, spec: Spec) -> Program:
 
 def program_for(agent: Agent, spec: Spec) -> Program:
     """The program of an agent: one for all its step sizes."""
-    unit = agent.alpha if not isinstance(agent.get("optimiser"), str) else 1.0
-    return _program(
-        replace(
-            agent, alpha=unit, alpha_model=1.0, alpha_plan=None, epsilon=0.5, schedule="constant", epsilon_schedule=None
-        ),
-        spec,
-    )
+    return _program(without_rates(agent), spec)
 
 
 def place_of(world: World, dtype: Any) -> WorldArrays:

@@ -18,7 +18,7 @@ from backcast.features.places import read_place
 from backcast.worlds.world import Purpose
 
 _NOT_SAVED = "models: they are not saved with runs; run the agent again to ask its models"
-_LEFT_OUT = "models: they were left out of these runs; run the agent again with models=True to ask its models"
+LEFT_OUT = "models: they were left out of these runs; run the agent again with models=True to ask its models"
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class RunRows(NamedTuple):
     Attributes:
         updates: (n, 2) by learning and by planning.
         made: (n, episodes) value updates up to the end of each episode.
-        runs: the agents themselves; None if nobody will ask them.
+        runs: what is kept of them, to be asked; or why nothing is.
     """
 
     steps: NDArray[np.int64]
@@ -305,7 +305,7 @@ class RunRows(NamedTuple):
     weights: Vector | None
     diverged: NDArray[np.int64]
     seconds: Vector
-    runs: KeptRuns | None
+    runs: KeptRuns | NoModels
 
     def with_episodes(self, number: int) -> "RunRows":
         """The same without what follows so many episodes."""
@@ -335,7 +335,7 @@ def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = T
         weights=None if weights is None else np.array(_without_one_action(weights, 1)),
         diverged=np.array(runs.stacked(record.diverged))[:, 0],
         seconds=seconds,
-        runs=KeptCopies(runs) if keep else None,
+        runs=KeptCopies(runs) if keep else NoModels(LEFT_OUT),
     )
 
 
@@ -355,7 +355,7 @@ def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[RunRo
         Updates(whole.updates[:, 0].copy(), whole.updates[:, 1].copy(), whole.made),
         whole.values,
         whole.weights,
-        NoModels(_LEFT_OUT) if runs[0] is None else Models(runs),
+        runs[0] if isinstance(runs[0], NoModels) else Models(runs),
         whole.seconds,
         whole.diverged,
     )

@@ -3,12 +3,13 @@
 import dataclasses
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
+from numpy.typing import NDArray
 
 from backcast.agents import Agent
 from backcast.agents.kinds import Setup
@@ -19,17 +20,21 @@ from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON
 from backcast.core.nesting import grows, rebuilt, with_all_inside
 from backcast.core.randomness import streams
-from backcast.drivers.loop import Run, begin, exploded, finish, judge, observe
+from backcast.drivers.loop import Record, Run, begin, exploded, finish, judge, observe
 from backcast.drivers.progress import Advance, watching
 from backcast.drivers.run import check_agent, check_seeds
 from backcast.drivers.runs import RunRows, Runs, collect, rows_of
 from backcast.drivers.seed_blocks import empty_record
 from backcast.drivers.steps import Length, check_length, new_clock, set_rates
+from backcast.networks.backend import require_jax
 from backcast.values.observations import Observations
 from backcast.values.policies import act
 from backcast.worlds.from_tables import from_gymnasium, unusable
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
+
+if TYPE_CHECKING:
+    from backcast.drivers.neural_stepwise import NeuralStepwise
 
 
 class Stepwise:
@@ -51,9 +56,10 @@ class Stepwise:
         self.episode = -1
         self._first = True
 
-    def number(self, observation: object) -> int:
-        """The number of an observation, where states have none of their own."""
-        assert self.observations is not None
+    def state_of(self, observation: int | Vector) -> int:
+        """The number of a state: its own, or that of an observation of a Box."""
+        if self.observations is None:
+            return int(observation)
         s = self.observations.number(observation)
         if self.observations.forgotten.size:
             for part in with_all_inside(self.parts):
@@ -98,6 +104,24 @@ class Stepwise:
         """The episode is over: it ended in s, or it was cut off there."""
         finish(self.parts, self.rates, s, bool(terminated))
 
+    def exploded(self, s: int, a: int, largest: float) -> bool:
+        """Whether q(s, a) is no number, or far beyond what values can be."""
+        return bool(exploded(self.parts, s, a, largest))
+
+    @property
+    def updates(self) -> NDArray[np.int64]:
+        """(2,) value updates by learning and by planning."""
+        return self.parts.updates
+
+    def judge(self, record: Record, episode: int, largest: float, max_steps: int) -> bool:
+        """Measure the error after an episode; whether the run may go on."""
+        return bool(judge(self.parts, record, episode, self.taken, largest, max_steps, FOREVER))
+
+    def rows(self, record: Record, seconds: Vector) -> RunRows:
+        """What the run left behind."""
+        run = Run(self.parts, record, self.stream, self.stream)
+        return rows_of(Copies(run, 1, 0), seconds, numbered=self.observations is None)
+
     def _make_room(self, s: int, a: int, s2: int) -> None:
         """Rows have room for what the world's graph allows; where the graph is unknown they grow."""
         if self._knows_the_graph:
@@ -136,7 +160,8 @@ def train(
     In Backcast's own environments this gives the same numbers as `backcast.run` with the same seed.
 
     Args:
-        env: an environment with a Discrete action space; observations are Discrete, or a Box if the agent has features.
+        env: an environment with a Discrete action space; observations are Discrete, or a Box if the agent has features
+            or a network.
         agent: from `backcast.agent`; the true models need an environment that carries its table.
         episodes: how many.
         seed: of the agent, and of the environment's first reset.
@@ -150,7 +175,6 @@ def train(
         Results as of `backcast.run`.
     """
     check_agent(agent)
-    agent.refuse_network()
     if not isinstance(env, gymnasium.Env):
         raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
     length = check_length(episodes, steps, _seeds(seed, seeds))
@@ -188,21 +212,17 @@ def _train(
     """Run one seed."""
     observation, _ = env.reset(seed=seed)
     world = _world_of(env, agent, discount)
-    setup = _setup(env, world, agent, discount, seed)
-    walker = Stepwise(agent, setup, length.episodes, seed, length.steps)
+    walker = _walker(env, world, agent, discount, length, seed)
     record = empty_record(length.most_episodes, world)
     started = time.thread_time()
     first_state, first_action = (int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space))
     largest = float(np.abs(record.truth).max(initial=0.0))
 
-    def number(observation: Any) -> int:
-        return int(observation) - first_state if setup.observations is None else walker.number(observation)
-
     made = 0
     for episode in range(length.most_episodes):
         if episode:
             observation, _ = env.reset()
-        s = number(observation)
+        s = walker.state_of(observation - first_state if first_state else observation)
         over = world is not None and bool(world.mdp.terminal[s])
         if not over:
             walker.begin_episode(s)
@@ -212,12 +232,12 @@ def _train(
         while not over:
             a = walker.act(s)
             observation, r, terminated, truncated, _ = env.step(a + first_action)
-            s2 = number(observation)
+            s2 = walker.state_of(observation - first_state if first_state else observation)
             walker.observe(s, a, float(r), s2, terminated)
             record.steps[episode] += 1
             record.reward[episode] += float(r)
             largest = max(largest, abs(float(r)))
-            if exploded(walker.parts, s, a, largest):
+            if walker.exploded(s, a, largest):
                 record.diverged[0] = record.steps.sum()
             s = s2
             over = terminated or truncated or record.steps[episode] == limit or record.diverged[0] > 0
@@ -226,18 +246,48 @@ def _train(
                 advance()
         if record.steps[episode] and not record.diverged[0]:
             walker.end_episode(s, terminated)
-        record.made[episode] = walker.parts.updates.sum()
+        record.made[episode] = walker.updates.sum()
         if length.steps is None:
             advance()
         made = episode + 1
-        if not judge(walker.parts, record, episode, walker.taken, largest, limit or FOREVER, FOREVER):
+        if not walker.judge(record, episode, largest, limit or FOREVER):
             break
         if walker.taken == length.steps:
             break
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
-    run, seconds = Run(walker.parts, record, *streams(seed)), np.array([time.thread_time() - started])
-    rows = rows_of(Copies(run, 1, 0), seconds, numbered=setup.observations is None)
+    rows = walker.rows(record, np.array([time.thread_time() - started]))
     return _Trained(rows if length.steps is None else rows.with_episodes(made), name)
+
+
+def _walker(
+    env: "gymnasium.Env[Any, Any]", world: World | None, agent: Agent, discount: float, length: Length, seed: int
+) -> "Stepwise | NeuralStepwise":
+    """The agent, to be told what happens."""
+    if not agent.has_network:
+        setup = _setup(env, world, agent, discount, seed)
+        return Stepwise(agent, setup, length.episodes, seed, length.steps)
+    require_jax()
+    from backcast.drivers.neural_stepwise import NeuralStepwise
+
+    setup, seen, shape = _seen_setup(env, world, discount)
+    return NeuralStepwise(agent, setup, seen, shape, length, seed)
+
+
+def _seen_setup(
+    env: "gymnasium.Env[Any, Any]", world: World | None, discount: float
+) -> tuple[Setup, Vector | None, tuple[int, ...]]:
+    """What an agent with a network is told, what it sees of numbered states, and the shape of an observation."""
+    if not isinstance(env.action_space, Discrete):
+        raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")
+    if world is not None:
+        setup = Setup(world.n_states, world.n_actions, world.discount, world)
+        return setup, world.observations, world.observations.shape[1:]
+    space, n_actions, discount = env.observation_space, int(env.action_space.n), as_fraction("discount", discount)
+    if isinstance(space, Discrete):
+        return Setup(int(space.n), n_actions, discount), np.eye(int(space.n)), (int(space.n),)
+    if not isinstance(space, Box):
+        raise InputError(f"env: {unusable(space)}")
+    return Setup(0, n_actions, discount), None, space.shape
 
 
 def _world_of(env: "gymnasium.Env[Any, Any]", agent: Agent, discount: float) -> World | None:

@@ -4,15 +4,14 @@ A stream is PCG64's state, (4,) uint64: state high and low, increment high and l
 that follows. And ε-greedy actions as `backcast.values.policies.act` takes them.
 """
 
-from typing import Any
-
+import jax
 import jax.numpy as jnp
 
 _LOWER = 2**32 - 1
 _MULTIPLIER = (2549297995355413924, 4865540595714422341)  # high and low
 
 
-def uniform(stream: Any) -> tuple[Any, Any]:
+def uniform(stream: jax.Array) -> tuple[jax.Array, jax.Array]:
     """A number in [0, 1), float64, and the stream after it."""
     high, low, step_high, step_low = stream
     times_high, times_low = (jnp.uint64(each) for each in _MULTIPLIER)
@@ -27,7 +26,7 @@ def uniform(stream: Any) -> tuple[Any, Any]:
     return number, jnp.stack([high, low, step_high, step_low])
 
 
-def _high_product(a: Any, b: Any) -> Any:
+def _high_product(a: jax.Array, b: jax.Array) -> jax.Array:
     """The upper 64 bits of a · b, from the products of their halves."""
     lower, half = jnp.uint64(_LOWER), jnp.uint64(32)
     a_low, a_high, b_low, b_high = a & lower, a >> half, b & lower, b >> half
@@ -35,7 +34,7 @@ def _high_product(a: Any, b: Any) -> Any:
     return a_high * b_high + (middle >> half) + (a_low * b_high + (middle & lower) >> half)
 
 
-def act(q: Any, epsilon: Any, stream: Any) -> tuple[Any, Any]:
+def act(q: jax.Array, epsilon: jax.Array, stream: jax.Array) -> tuple[jax.Array, jax.Array]:
     """An ε-greedy action for values q (A,), ties broken uniformly at random, and the stream after it."""
     n_actions = q.shape[0]
     if n_actions == 1:

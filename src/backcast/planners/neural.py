@@ -17,9 +17,9 @@ from backcast.values.neural import Eyes, NeuralValues, Transitions
 class NeuralTurn(NamedTuple):
     """States that are planned from: which of them count, and which end the episode; each (n, …)."""
 
-    refs: Any
-    valid: Any
-    ends: Any
+    refs: jax.Array
+    valid: jax.Array
+    ends: jax.Array
 
 
 class Imagined(NamedTuple):
@@ -40,8 +40,8 @@ class Imagined(NamedTuple):
     eyes: Eyes
     pairs: Remembered
     batch: Transitions
-    discount: Any
-    key: Any
+    discount: jax.Array
+    key: jax.Array
 
 
 class NeuralPlanner(Protocol):
@@ -56,7 +56,7 @@ class NeuralPlanner(Protocol):
     def stages(self) -> int:
         """How many steps of the optimiser a turn takes."""
 
-    def loss(self, params: Params, turn: NeuralTurn, stage: Any, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
         """What is lost at a stage of a turn, the mean; the number of value updates, and the largest |q|."""
 
 
@@ -94,7 +94,7 @@ class NeuralBackwardPlanner(NamedTuple):
         """All pairs at once."""
         return 1
 
-    def loss(self, params: Params, turn: NeuralTurn, stage: Any, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
         """Of the errors r + γ max_a q(s, a) − q(s̃, ã), weighted by P←(s̃, ã | s); γ = 0 where s ends the episode."""
         before = self.model.before(self.function, known.model, known.eyes, turn.refs, known.pairs, known.key)
         best = self.values.best(params, known.target, known.eyes(turn.refs))
@@ -148,10 +148,10 @@ class NeuralForwardPlanner(NamedTuple):
         """One for each action, or one for all."""
         return self.model.n_actions if self.in_turn else 1  # type: ignore[attr-defined]
 
-    def loss(self, params: Params, turn: NeuralTurn, stage: Any, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
         """Of the errors E[r + γ̄(s') max_a' q(s', a') | s, a] − q(s, a), of all actions or of one."""
 
-        def best(seen: Any) -> Any:
+        def best(seen: jax.Array) -> Any:
             return self.values.best(params, known.target, seen)
 
         target = self.model.targets(
@@ -183,7 +183,7 @@ class NeuralReplay(NamedTuple):
         """All transitions at once."""
         return 1
 
-    def loss(self, params: Params, turn: NeuralTurn, stage: Any, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
         """As learning."""
         lost, largest = self.values.learning_loss(params, known.target, known.eyes, known.batch, known.discount)
         return lost, (jnp.asarray(self.samples), largest)

@@ -28,12 +28,12 @@ class Transitions(NamedTuple):
         first: whether s began the episode.
     """
 
-    s: Any
-    a: Any
-    r: Any
-    s2: Any
-    ends: Any
-    first: Any
+    s: jax.Array
+    a: jax.Array
+    r: jax.Array
+    s2: jax.Array
+    ends: jax.Array
+    first: jax.Array
 
 
 class NeuralValues(NamedTuple):
@@ -49,15 +49,15 @@ class NeuralValues(NamedTuple):
     loss: Callable[[Any], Any]
     double: bool
 
-    def all(self, params: Params, seen: Any) -> Any:
+    def all(self, params: Params, seen: jax.Array) -> jax.Array:
         """The values of all actions, (n, A)."""
         return self.function(params, seen, "q")
 
-    def of(self, params: Params, seen: Any, a: Any) -> Any:
+    def of(self, params: Params, seen: jax.Array, a: jax.Array) -> jax.Array:
         """The values of these actions, (n,)."""
         return jnp.take_along_axis(self.all(params, seen), a[:, None], axis=1)[:, 0]
 
-    def best(self, params: Params, target: Params, seen: Any) -> Any:
+    def best(self, params: Params, target: Params, seen: jax.Array) -> jax.Array:
         """max_a q(s, a) of the target network, (n,); with `double`, q of the action that is best otherwise."""
         q = self.all(target, seen)
         if not self.double:
@@ -65,7 +65,9 @@ class NeuralValues(NamedTuple):
         chosen = self.all(params, seen).argmax(axis=1)
         return jnp.take_along_axis(q, chosen[:, None], axis=1)[:, 0]
 
-    def learning_loss(self, params: Params, target: Params, eyes: Eyes, batch: Transitions, discount: Any) -> Any:
+    def learning_loss(
+        self, params: Params, target: Params, eyes: Eyes, batch: Transitions, discount: jax.Array
+    ) -> jax.Array:
         """The mean loss of r + γ max_a' q(s', a') − q(s, a), with γ = 0 where s' ends; and the largest |q|."""
         ahead = jnp.where(batch.ends, 0.0, discount * self.best(params, target, eyes(batch.s2)))
         q = self.of(params, eyes(batch.s), batch.a)
@@ -73,7 +75,7 @@ class NeuralValues(NamedTuple):
         return self.loss(error).mean(), jnp.abs(q).max()
 
 
-def squared(error: Any) -> Any:
+def squared(error: jax.Array) -> jax.Array:
     """½ δ²: its gradient step of size α is q ← q + α δ."""
     return 0.5 * error * error
 
@@ -94,7 +96,7 @@ class Optimiser(NamedTuple):
     transform: Any
     unit: Any
 
-    def begin(self, params: Params) -> Any:
+    def begin(self, params: Params) -> Params:
         """Its state before the first step."""
         return self.transform.init(params)
 

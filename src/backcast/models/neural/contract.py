@@ -6,6 +6,8 @@ which pairs may have led to a state; a forward model, what is expected to follow
 
 from typing import Any, NamedTuple, Protocol
 
+import jax
+
 from backcast.networks.modules import Function, Head, Params
 from backcast.values.neural import Eyes, Transitions
 
@@ -13,9 +15,9 @@ from backcast.values.neural import Eyes, Transitions
 class Remembered(NamedTuple):
     """Pairs of a state and an action that were experienced, and what followed; each (m, …)."""
 
-    s: Any
-    a: Any
-    s2: Any
+    s: jax.Array
+    a: jax.Array
+    s2: jax.Array
 
 
 class Before(NamedTuple):
@@ -28,10 +30,10 @@ class Before(NamedTuple):
         reward: (n, pairs) earned on the way, or (n, 1).
     """
 
-    seen: Any
-    a: Any
-    weight: Any
-    reward: Any
+    seen: jax.Array
+    a: jax.Array
+    weight: jax.Array
+    reward: jax.Array
 
 
 class NeuralBackwardModel(Protocol):
@@ -40,10 +42,12 @@ class NeuralBackwardModel(Protocol):
     def heads(self) -> dict[str, Head]:
         """What its network has on top of the body."""
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> Any:
+    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
         """What it loses on transitions, the mean."""
 
-    def before(self, function: Function, params: Params, eyes: Eyes, refs: Any, pairs: Remembered, key: Any) -> Before:
+    def before(
+        self, function: Function, params: Params, eyes: Eyes, refs: jax.Array, pairs: Remembered, key: jax.Array
+    ) -> Before:
         """The pairs that may have led to states, n of them, as memories hold them."""
 
 
@@ -53,10 +57,17 @@ class NeuralForwardModel(Protocol):
     def heads(self) -> dict[str, Head]:
         """What its network has on top of the body."""
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> Any:
+    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
         """What it loses on transitions, the mean."""
 
     def targets(
-        self, function: Function, params: Params, eyes: Eyes, refs: Any, pairs: Remembered, best: Any, discount: Any
-    ) -> Any:
+        self,
+        function: Function,
+        params: Params,
+        eyes: Eyes,
+        refs: jax.Array,
+        pairs: Remembered,
+        best: Any,
+        discount: jax.Array,
+    ) -> jax.Array:
         """E[r + γ̄(s') max_a' q(s', a')] of each action in n states, (n, A); `best` maps observations to max_a q."""

@@ -29,35 +29,41 @@ class ContrastiveBackward(NamedTuple):
         rewards = {"reward": Head(1), "paid": Head(self.width), "paying": earlier}
         return {"later": later, "earlier": earlier, **rewards}
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> Any:
+    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
         """Cross-entropy of the pair that led to s' among those of the batch; half the squared error of the reward."""
         earlier = self._earlier(function, params, eyes(batch.s), batch.a)
         logits, reward = self._between(function, params, eyes(batch.s2), *earlier)
         own = jnp.diagonal(jax.nn.log_softmax(logits))
         return (-own + 0.5 * (batch.r - jnp.diagonal(reward)) ** 2).mean()
 
-    def before(self, function: Function, params: Params, eyes: Eyes, refs: Any, pairs: Remembered, key: Any) -> Before:
+    def before(
+        self, function: Function, params: Params, eyes: Eyes, refs: jax.Array, pairs: Remembered, key: jax.Array
+    ) -> Before:
         """The pairs remembered."""
         seen = eyes(pairs.s)
         earlier = self._earlier(function, params, seen, pairs.a)
         logits, reward = self._between(function, params, eyes(refs), *earlier)
         return Before(seen, pairs.a, jax.nn.softmax(logits), reward)
 
-    def table(self, function: Function, params: Params, seen: Any, pairs: Any) -> tuple[Any, Any]:
+    def table(self, function: Function, params: Params, seen: jax.Array, pairs: Any) -> tuple[jax.Array, jax.Array]:
         """P←(s̃, ã | s) and rewards of all states, each (S, S·A), where pairs (S·A,) are remembered so many times."""
         states, actions = jnp.divmod(jnp.arange(pairs.size), self.n_actions)
         earlier = self._earlier(function, params, seen[states], actions)
         logits, reward = self._between(function, params, seen, *earlier)
         return _where_remembered(logits, pairs), reward
 
-    def _earlier(self, function: Function, params: Params, seen: Any, a: Any) -> tuple[Any, Any]:
+    def _earlier(
+        self, function: Function, params: Params, seen: jax.Array, a: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
         """The vectors of pairs, for logits and for rewards, each (m, d)."""
         return tuple(
             jnp.take_along_axis(rows.reshape(len(a), self.n_actions, self.width), a[:, None, None], axis=1)[:, 0]
             for rows in function(params, seen, "earlier", "paying")
         )
 
-    def _between(self, function: Function, params: Params, seen: Any, earlier: Any, paying: Any) -> tuple[Any, Any]:
+    def _between(
+        self, function: Function, params: Params, seen: jax.Array, earlier: jax.Array, paying: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
         """Logits and rewards (n, m) of n later states and m pairs."""
         later, paid, reward = function(params, seen, "later", "paid", "reward")
         unit = 1.0 / math.sqrt(self.width)
@@ -75,7 +81,7 @@ class ContrastiveForward(NamedTuple):
         vectors = {"later": Head(self.width, zero=False), "earlier": Head(self.width * self.n_actions, zero=False)}
         return {**vectors, "reward": Head(self.n_actions), "goes_on": Head(2)}
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> Any:
+    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
         """Cross-entropies of s' among those of the batch, and of its end; half the squared error of the reward."""
         rows, reward = function(params, eyes(batch.s), "earlier", "reward")
         later, going = function(params, eyes(batch.s2), "later", "goes_on")
@@ -86,8 +92,15 @@ class ContrastiveForward(NamedTuple):
         return (-own - ends + 0.5 * (batch.r - earned) ** 2).mean()
 
     def targets(
-        self, function: Function, params: Params, eyes: Eyes, refs: Any, pairs: Remembered, best: Any, discount: Any
-    ) -> Any:
+        self,
+        function: Function,
+        params: Params,
+        eyes: Eyes,
+        refs: jax.Array,
+        pairs: Remembered,
+        best: Any,
+        discount: jax.Array,
+    ) -> jax.Array:
         """r(s, a) + Σ_s' P(s' | s, a) γ̄(s') max_a' q(s', a')."""
         seen = eyes(pairs.s2)
         rows, reward = function(params, eyes(refs), "earlier", "reward")
@@ -96,16 +109,18 @@ class ContrastiveForward(NamedTuple):
         ahead = jnp.where(going[:, 0] > going[:, 1], discount * best(seen), 0.0)
         return reward + jax.nn.softmax(logits) @ ahead
 
-    def table(self, function: Function, params: Params, seen: Any, states: Any) -> tuple[Any, Any, Any]:
+    def table(
+        self, function: Function, params: Params, seen: jax.Array, states: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """P(s' | s, a) and rewards, each (S, A, S), and ends, (S,); states (S,) followed so many times in memory."""
         rows, later, reward, going = function(params, seen, "earlier", "later", "reward", "goes_on")
         probability = _where_remembered(self._by_action(rows) @ later.T / math.sqrt(self.width), states)
         return probability, jnp.broadcast_to(reward[:, :, None], probability.shape), going[:, 0] <= going[:, 1]
 
-    def _by_action(self, rows: Any) -> Any:
+    def _by_action(self, rows: jax.Array) -> jax.Array:
         return rows.reshape(-1, self.n_actions, self.width)
 
 
-def _where_remembered(logits: Any, times: Any) -> Any:
+def _where_remembered(logits: jax.Array, times: Any) -> jax.Array:
     """The softmax over candidates, each as many times as it is remembered; NaN if nothing is."""
     return jax.nn.softmax(jnp.where(times > 0, logits + jnp.log(times.astype(logits.dtype)), -jnp.inf))

@@ -25,19 +25,21 @@ class SoftmaxBackward(NamedTuple):
         pairs = self.n_states * self.n_actions
         return {"before": Head(pairs), "reward": Head(pairs if self.n_actions == 1 else 1)}
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> Any:
+    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
         """Cross-entropy of the pair that led to s', and half the squared error of its reward."""
         logits, reward = function(params, eyes(batch.s2), "before", "reward")
         pair = batch.s * self.n_actions + batch.a
         earned = _at(reward, pair) if self.n_actions == 1 else reward[:, 0]
         return (-_at(jax.nn.log_softmax(logits), pair) + 0.5 * (batch.r - earned) ** 2).mean()
 
-    def before(self, function: Function, params: Params, eyes: Eyes, refs: Any, pairs: Remembered, key: Any) -> Before:
+    def before(
+        self, function: Function, params: Params, eyes: Eyes, refs: jax.Array, pairs: Remembered, key: jax.Array
+    ) -> Before:
         """All pairs."""
         logits, reward = function(params, eyes(refs), "before", "reward")
         return Before(eyes(jnp.arange(self.n_states)), None, jax.nn.softmax(logits), reward)
 
-    def table(self, function: Function, params: Params, seen: Any, pairs: Any) -> tuple[Any, Any]:
+    def table(self, function: Function, params: Params, seen: jax.Array, pairs: Any) -> tuple[jax.Array, jax.Array]:
         """P←(s̃, ã | s) and rewards of all states, each (S, S·A)."""
         logits, reward = function(params, seen, "before", "reward")
         return jax.nn.softmax(logits), jnp.broadcast_to(reward, logits.shape)
@@ -54,7 +56,7 @@ class SoftmaxForward(NamedTuple):
         rewards = self.n_states if self.n_actions == 1 else 1
         return {"after": Head(self.n_actions * self.n_states), "reward": Head(rewards), "goes_on": Head(2)}
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> Any:
+    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
         """Cross-entropies of s' and of whether it ends the episode, and half the squared error of the reward."""
         rows, by_pair = function(params, eyes(batch.s), "after", "reward")
         by_state, going = function(params, eyes(batch.s2), "reward", "goes_on")
@@ -64,8 +66,15 @@ class SoftmaxForward(NamedTuple):
         return (-known + 0.5 * (batch.r - earned) ** 2).mean()
 
     def targets(
-        self, function: Function, params: Params, eyes: Eyes, refs: Any, pairs: Remembered, best: Any, discount: Any
-    ) -> Any:
+        self,
+        function: Function,
+        params: Params,
+        eyes: Eyes,
+        refs: jax.Array,
+        pairs: Remembered,
+        best: Any,
+        discount: jax.Array,
+    ) -> jax.Array:
         """Σ_s' P(s' | s, a) (r + γ̄(s') max_a' q(s', a')); in prediction states of which nothing is known go on."""
         everywhere = eyes(jnp.arange(self.n_states))
         rows, by_pair = function(params, eyes(refs), "after", "reward")
@@ -76,16 +85,18 @@ class SoftmaxForward(NamedTuple):
         ahead = reward + jnp.where(goes_on, discount * best(everywhere), 0.0)
         return (jax.nn.softmax(self._by_action(rows)) * ahead).sum(axis=2)
 
-    def table(self, function: Function, params: Params, seen: Any, states: Any) -> tuple[Any, Any, Any]:
+    def table(
+        self, function: Function, params: Params, seen: jax.Array, states: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """P(s' | s, a) and rewards, each (S, A, S), and whether states end the episode, (S,)."""
         rows, reward, going = function(params, seen, "after", "reward", "goes_on")
         probability = jax.nn.softmax(self._by_action(rows))
         earned = reward[:, None, :] if self.n_actions == 1 else reward[:, 0]
         return probability, jnp.broadcast_to(earned, probability.shape), going[:, 0] < going[:, 1]
 
-    def _by_action(self, rows: Any) -> Any:
+    def _by_action(self, rows: jax.Array) -> jax.Array:
         return rows.reshape(-1, self.n_actions, self.n_states)
 
 
-def _at(rows: Any, places: Any) -> Any:
+def _at(rows: jax.Array, places: jax.Array) -> jax.Array:
     return jnp.take_along_axis(rows, places[:, None], axis=1)[:, 0]

@@ -1,0 +1,119 @@
+"""The experience of an agent with a network: what it remembers, and when it learns from it."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from backcast.agents import Agent
+from backcast.agents.neural import DTYPES, Learned, NeuralAgent, Spec, neural_agent
+from backcast.models.neural.contract import Remembered
+from backcast.values.neural import Eyes, Transitions
+
+
+class Circumstances(NamedTuple):
+    """What a step is learned under.
+
+    Attributes:
+        eyes: from what memories hold to observations.
+        discount: γ.
+        rates: (4,) as of all agents.
+        key: of JAX, of this step.
+    """
+
+    eyes: Eyes
+    discount: jax.Array
+    rates: jax.Array
+    key: jax.Array
+
+
+class Experience:
+    """How an agent remembers and learns. What it remembers, and has learned, is handed in and given back.
+
+    Args:
+        agent: its step sizes do not matter.
+        spec: shapes of where it lives.
+    """
+
+    def __init__(self, agent: Agent, spec: Spec) -> None:
+        self.agent: NeuralAgent = neural_agent(agent, spec)
+        self.dtype = DTYPES[agent.get("precision")]
+        self._spec = spec
+        self._memory, self._batch = agent.get("memory"), agent.get("batch")
+        self._every, self._target_every = agent.get("every"), agent.get("target_every")
+        self._candidates = agent.get("candidates") or 1
+        self._again = agent.get("sample") if agent.kind == "replay" else 1
+
+    def nothing(self) -> Transitions:
+        """An empty memory: of numbers of states, or of observations where they have none."""
+        room = max(self._memory, 1)
+        numbers, none = jnp.zeros(room, jnp.int32), jnp.zeros(room, bool)
+        states = numbers if self._spec.n_states else jnp.zeros((room, *self._spec.shape), self.dtype)
+        return Transitions(states, numbers, jnp.zeros(room, self.dtype), states, none, none)
+
+    def plan_first(
+        self,
+        memory: Transitions,
+        learned: Learned,
+        taken: jax.Array,
+        s: jax.Array,
+        first: jax.Array,
+        known: Circumstances,
+    ) -> Learned:
+        """Plan from the first state of an episode, where a planner does and there is something to plan with."""
+        if not self.agent.plans_first:
+            return learned
+        filled = jnp.minimum(taken, self._memory)
+        pairs = self._pairs(memory, jnp.maximum(filled, 1), known.key)
+
+        def plan(learned: Learned) -> Learned:
+            eyes, discount, rates, key = known
+            return self.agent.plan_first(learned, eyes, s[None], pairs, discount, rates, key)
+
+        ready = first & (filled > 0) if self._memory else first
+        return jax.lax.cond(ready, plan, lambda learned: learned, learned)
+
+    def learn(
+        self, memory: Transitions, learned: Learned, taken: jax.Array, now: Transitions, known: Circumstances
+    ) -> tuple[Transitions, Learned]:
+        """Remember a transition, and learn from some of those remembered, or from this one alone."""
+        eyes, discount, rates, key = known
+        if self.agent.online:
+            batch = Transitions(*(each[None] for each in now))
+            pairs = Remembered(batch.s, batch.a, batch.s2)
+            return memory, self.agent.update(learned, eyes, batch, pairs, batch, discount, rates, key)
+        at = taken % self._memory
+        memory = Transitions(*(ring.at[at].set(each) for ring, each in zip(memory, now, strict=True)))
+        filled = jnp.minimum(taken + 1, self._memory)
+
+        def update(learned: Learned) -> Learned:
+            keys = jax.random.split(key, 4)
+            batch = self._drawn(memory, filled, self._batch, keys[0])
+            again = self._drawn(memory, filled, self._again, keys[1])
+            pairs, own = self._pairs(memory, filled, keys[2]), Remembered(batch.s, batch.a, batch.s2)
+            pairs = Remembered(*(jnp.concatenate(both) for both in zip(pairs, own, strict=True)))
+            return self.agent.update(learned, eyes, batch, pairs, again, discount, rates, keys[3])
+
+        due = (filled >= self._batch) & ((taken + 1) % self._every == 0)
+        learned = jax.lax.cond(due, update, lambda learned: learned, learned)
+        renewed = (taken + 1) % self._target_every == 0
+        target = jax.tree.map(lambda new, old: jnp.where(renewed, new, old), learned.values, learned.target)
+        return memory, learned._replace(target=target)
+
+    def _drawn(self, memory: Transitions, filled: jax.Array, size: int, key: jax.Array) -> Transitions:
+        """Some transitions, drawn uniformly with replacement."""
+        places = jax.random.randint(key, (size,), 0, filled.astype(jnp.int32), dtype=jnp.int32)
+        return Transitions(*(ring[places] for ring in memory))
+
+    def _pairs(self, memory: Transitions, filled: jax.Array, key: jax.Array) -> Remembered:
+        """Some pairs and what followed them."""
+        drawn = self._drawn(memory, filled, self._candidates, key)
+        return Remembered(drawn.s, drawn.a, drawn.s2)
+
+
+def without_rates(agent: Agent) -> Agent:
+    """The same agent for all its step sizes, for which programs are compiled once."""
+    unit = agent.alpha if not isinstance(agent.get("optimiser"), str) else 1.0
+    constant: dict[str, Any] = {"alpha_plan": None, "epsilon": 0.5, "schedule": "constant", "epsilon_schedule": None}
+    return replace(agent, alpha=unit, alpha_model=1.0, **constant)

@@ -1,0 +1,187 @@
+"""Agents with a network, step by step, in Gymnasium environments: observations of a Box, or numbered states."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from backcast.agents import Agent
+from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.neural import Spec
+from backcast.agents.parts import Parts
+from backcast.core.arrays import Vector
+from backcast.core.errors import InputError
+from backcast.core.interaction import EPSILON
+from backcast.core.randomness import imagination, streams
+from backcast.drivers.loop import Record, bound, judge
+from backcast.drivers.neural_experience import Circumstances, Experience, without_rates
+from backcast.drivers.runs import PER_EPISODE, NoModels, RunRows
+from backcast.drivers.steps import Length, new_clock, set_rates
+from backcast.networks.backend import wide
+from backcast.networks.streams import act
+from backcast.values.neural import Transitions
+from backcast.values.table import zeros
+from backcast.worlds.stepping import FOREVER
+
+_NOT_KEPT = "models: of agents with a network they are kept by backcast.run, in finite worlds"
+
+
+class _Steps:
+    """What is compiled of an agent: to act, to plan before the first step, and to learn from a step."""
+
+    def __init__(self, agent: Agent, spec: Spec) -> None:
+        self.experience = Experience(agent, spec)
+        self.begin, self.nothing = jax.jit(self.experience.agent.begin), jax.jit(self.experience.nothing)
+        self.act, self.plan_first = jax.jit(self._act), jax.jit(self._plan_first)
+        self.learn = jax.jit(self._learn, donate_argnums=(0, 1))
+        self.values = jax.jit(self.experience.agent.values.all)
+
+    def _act(self, values: Any, seen: Any, s: Any, epsilon: Any, stream: Any) -> tuple[Any, Any]:
+        q = self.experience.agent.values.all(values, _eyes(seen)(s[None]))[0]
+        return act(q, epsilon, stream)
+
+    def _plan_first(
+        self, memory: Any, learned: Any, seen: Any, taken: Any, s: Any, discount: Any, rates: Any, key: Any
+    ) -> Any:
+        known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
+        return self.experience.plan_first(memory, learned, taken, s, jnp.ones((), bool), known)
+
+    def _learn(
+        self, memory: Any, learned: Any, seen: Any, taken: Any, now: Transitions, discount: Any, rates: Any, key: Any
+    ) -> Any:
+        known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
+        return self.experience.learn(memory, learned, taken, now, known)
+
+
+def _eyes(seen: Any) -> Any:
+    """From numbers of states to what is seen of them; observations are seen as they are."""
+    return (lambda states: states) if seen is None else (lambda states: seen[states])
+
+
+@functools.lru_cache(maxsize=16)
+def _steps(agent: Agent, spec: Spec) -> _Steps:
+    return _Steps(agent, spec)
+
+
+class NeuralStepwise:
+    """An agent with a network that is told what happens, one step at a time, as `backcast.drivers.train.Stepwise`.
+
+    Args:
+        agent: the agent.
+        setup: where it lives; of a Box, `observations` is None and n_states is 0.
+        seen: what is observed of numbered states, (S, …); None: states are observations of the shape of `space`.
+        shape: of an observation.
+        length: of the run.
+        seed: of the run.
+    """
+
+    def __init__(
+        self, agent: Agent, setup: Setup, seen: Vector | None, shape: tuple[int, ...], length: Length, seed: int
+    ) -> None:
+        KINDS[agent.kind].check(setup, agent)
+        self._agent, self._setup = agent, setup
+        self._schedule: Any = None if length.episodes is None else agent.rates(length.episodes)
+        self._clock = None if length.steps is None else new_clock(agent, length.steps)
+        self.taken, self.episode, self._first = 0, -1, True
+        with wide():
+            self._compiled = _steps(without_rates(agent), Spec(shape, setup.n_states, setup.n_actions))
+            dtype = self._compiled.experience.dtype
+            self._seen = None if seen is None else jnp.asarray(seen, dtype)
+            self._shape, self._dtype = shape, np.dtype(dtype)
+            self._key = jax.random.wrap_key_data(jnp.asarray(imagination(seed, 0)[:2] >> np.uint64(32), jnp.uint32))
+            self._learned = self._compiled.begin(self._key)
+            self._memory = self._compiled.nothing()
+            self._stream = jnp.asarray(streams(seed)[1])
+            self._discount = jnp.asarray(setup.discount, dtype)
+
+    def state_of(self, observation: Any) -> Any:
+        """An observation as it is remembered; refused unless it has the shape of the space and is made of numbers."""
+        if self._seen is not None:
+            return np.int32(observation)
+        given = np.asarray(observation)
+        if given.shape != self._shape:
+            raise InputError(f"observation: shape {given.shape} observed, expected {self._shape}, that of the space")
+        found = given.astype(self._dtype) / (255 if given.dtype == np.uint8 else 1)
+        if not np.isfinite(found).all():
+            raise InputError("observation: not a finite number observed; expected numbers")
+        return found.astype(self._dtype)
+
+    @property
+    def rates(self) -> Any:
+        """α, α of the model, α of planning and ε of the current step."""
+        if self._clock is None:
+            return self._schedule[min(self.episode, len(self._schedule) - 1)]
+        set_rates(self._clock, self.taken)
+        return self._clock.rates.copy()
+
+    def begin_episode(self, s: Any) -> None:
+        """An episode begins in s."""
+        self.episode, self._first = self.episode + 1, True
+        if self._compiled.experience.agent.plans_first:
+            with wide():
+                self._learned = self._compiled.plan_first(
+                    self._memory, self._learned, self._seen, self.taken, s, self._discount, self.rates, self._key
+                )
+
+    def act(self, s: Any) -> int:
+        """An ε-greedy action in s."""
+        if self._setup.n_actions == 1:
+            return 0
+        with wide():
+            a, self._stream = self._compiled.act(self._learned.values, self._seen, s, self.rates[EPSILON], self._stream)
+        return int(a)
+
+    def observe(self, s: Any, a: int, r: float, s2: Any, terminated: bool) -> None:
+        """One step was taken. A truncated episode is not terminated: its last step bootstraps like any other."""
+        now = Transitions(s, np.int32(a), self._dtype.type(r), s2, np.bool_(terminated), np.bool_(self._first))
+        with wide():
+            self._memory, self._learned = self._compiled.learn(
+                self._memory, self._learned, self._seen, self.taken, now, self._discount, self.rates, self._key
+            )
+        self.taken, self._first = self.taken + 1, False
+
+    def end_episode(self, s: Any, terminated: bool) -> None:
+        """Nothing is left to learn when an episode is over."""
+
+    def exploded(self, s: Any, a: int, largest: float) -> bool:
+        """Whether values of the last update are no numbers, or far beyond what values can be."""
+        discount = self._setup.discount if self._setup.n_actions > 1 else 0.0
+        return not abs(float(self._learned.largest)) <= bound(largest, discount)
+
+    @property
+    def updates(self) -> NDArray[np.int64]:
+        """(2,) value updates by learning and by planning."""
+        return np.asarray(self._learned.updates)
+
+    def judge(self, record: Record, episode: int, largest: float, max_steps: int) -> bool:
+        """Measure the error after an episode; whether the run may go on."""
+        table = zeros(self._setup.n_states or 1, self._setup.n_actions)
+        if record.truth.size:
+            table.u[:] = self._all_values().ravel()
+        nobody: Any = None  # judging asks for values alone
+        parts = Parts(nobody, nobody, nobody, table, self._setup.discount, self.updates)
+        return bool(judge(parts, record, episode, self.taken, largest, max_steps, FOREVER))
+
+    def rows(self, record: Record, seconds: Vector) -> RunRows:
+        """What the run left behind."""
+        values = self._all_values()
+        columns: Any = {name: np.array(getattr(record, name))[None] for name in PER_EPISODE}
+        return RunRows(
+            **columns,
+            updates=self.updates[None],
+            values=(values[:, 0] if self._setup.n_actions == 1 else values)[None],
+            weights=None,
+            diverged=record.diverged.copy(),
+            seconds=seconds,
+            runs=NoModels(_NOT_KEPT),
+        )
+
+    def _all_values(self) -> Vector:
+        """The values of all numbered states, (S, A); of none where states have no numbers."""
+        if self._seen is None:
+            return np.zeros((0, self._setup.n_actions))
+        with wide():
+            return np.asarray(self._compiled.values(self._learned.values, self._seen), dtype=np.float64)
