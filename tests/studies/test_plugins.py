@@ -260,6 +260,13 @@ def test_installed_plugins_are_imported_by_the_command_line(tmp_path, cli, study
     assert cli("sweep", tmp_path / "r", "--seeds", 5, "--quiet") == (0, "", "")
 
 
+def test_kinds_of_a_module_are_listed_if_it_is_named(cli, trace):
+    code, told, _ = cli("list", "patient", "--allow-import", "my_plugin")
+    assert (code, "Q-learning by another name." in told) == (0, True)
+    code, _, complaint = cli("list", "--allow-import", "no_such_module")
+    assert (code, "--allow-import: the module 'no_such_module' cannot be imported" in complaint) == (2, True)
+
+
 def test_an_installed_plugin_that_breaks_stops_nobody(cli, announced):
     announced.write_text("1 / 0")
     code, told, complaint = cli("list")

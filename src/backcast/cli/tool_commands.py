@@ -16,22 +16,40 @@ from backcast.cli.run_studies import tell_installed
 if TYPE_CHECKING:
     from backcast.core.setting_types import Setting
 
+AllowImport = Annotated[
+    list[str] | None,
+    typer.Option("--allow-import", metavar="MODULE", help="A module with kinds of your own, to be imported."),
+]
+
+
+def _import_plugins(allowed: list[str] | None) -> None:
+    """Import the plugins of installed packages, and these modules."""
+    from backcast.studies.plugins import import_plugins
+
+    tell_installed()
+    import_plugins(allowed or (), "--allow-import")
+
 
 def list_(
     kind: Annotated[
         str | None, typer.Argument(help="A kind of agent or world, to see its settings.", show_default=False)
     ] = None,
+    allow_import: AllowImport = None,
 ) -> None:
     """Show what can be run: worlds, agents, metrics, studies, closed forms; or the settings of one kind.
+
+    Plugins of installed packages are imported, and what --allow-import names.
 
     Example: backcast list
 
     Example: backcast list backward
 
     Example: backcast list maze
+
+    Example: backcast list my-kind --allow-import my_module
     """
+    _import_plugins(allow_import)
     if kind is not None:
-        tell_installed()
         _print_kind(kind)
         return
     from backcast import exact, worlds
@@ -41,7 +59,6 @@ def list_(
     from backcast.studies import STUDIES, named_study
     from backcast.worlds.kinds import WORLDS
 
-    tell_installed()
     print(f"Backcast {__version__}\n\nWorlds (backcast.worlds; in a study by their kind):")
     for world in WORLDS.values():
         _print_entry(world.function.__name__, world.summary)
@@ -158,10 +175,7 @@ def lab(
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="A further name for this lab, such as that of a proxy."),
     ] = None,
-    allow_import: Annotated[
-        list[str] | None,
-        typer.Option("--allow-import", metavar="MODULE", help="A module with kinds of your own, to be imported."),
-    ] = None,
+    allow_import: AllowImport = None,
 ) -> None:
     """Watch two agents plan side by side in the browser, until Ctrl-C.
 
@@ -176,10 +190,8 @@ def lab(
     Example: backcast lab --allow-import my_module
     """
     from backcast.lab.serving import serve
-    from backcast.studies.plugins import import_plugins
 
-    tell_installed()
-    import_plugins(allow_import or (), "--allow-import")
+    _import_plugins(allow_import)
     code = 0
     try:
         serve(host, port, not no_browser, allow_hosts=allow_host or ())
