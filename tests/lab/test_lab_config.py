@@ -5,7 +5,15 @@ import pytest
 from backcast.agents.kinds import KINDS
 from backcast.agents.settings import NEURAL_MODELS, NEURAL_VALUES
 from backcast.core.errors import InputError
-from backcast.lab.config import EPISODES, LabConfig, offered, read_config, setting_descriptions, world_descriptions
+from backcast.lab.config import (
+    EPISODES,
+    LabConfig,
+    RefusedError,
+    offered,
+    read_config,
+    setting_descriptions,
+    world_descriptions,
+)
 from backcast.lab.lockstep import Lockstep
 from backcast.lab.messages import hello
 from backcast.studies.search import takes
@@ -45,7 +53,7 @@ from lab_scenes import config, scene
         ({"world": {"kind": "maze", "later": [5]}}, "world.later"),
         ({"world": {"kind": "maze", "step": 5}}, "world: step does not belong to a maze"),
         ({"world": {"kind": "blocking-maze", "step": 10**10}}, "world: the step at which it changes is 10,000,000,000"),
-        ({"episodes": EPISODES + 1}, "episodes: 5001 given, input should be less than or equal to 5000"),
+        ({"episodes": EPISODES + 1}, "episodes: 5001 given, expected at most 5,000"),
         ({"seed": -1}, "seed: -1 given"),
         ({"left": {"kind": "backwards"}}, "did you mean 'backward'"),
         ({"left": {"kind": "dyna", "sample": 10**6}}, "left.sample: 1000000 given"),
@@ -61,6 +69,26 @@ from lab_scenes import config, scene
 def test_what_is_too_large_or_unknown_is_refused(given, words):
     with pytest.raises(InputError, match=words):
         read_config({**config(), **given})
+
+
+def test_forms_ask_for_lists_where_there_are_several_numbers():
+    asked = {world["kind"]: world["keys"] for world in world_descriptions()}
+    assert asked["chain"]["levels"]["type"] == "list"
+    assert asked["random-maze"]["size"]["type"] == "whole"  # one number makes a square
+    assert setting_descriptions(KINDS["blend"])["alpha"]["type"] == "number"
+
+
+def test_what_is_refused_is_named():
+    with pytest.raises(RefusedError) as refused:
+        read_config({**config(), "left": {"kind": "q", "alpha": 0, "epsilon": "a"}, "episodes": 0})
+    assert str(refused.value) == (
+        "left.alpha: 0 given, expected more than 0; left.epsilon: a given, expected a number;"
+        " episodes: 0 given, expected 1 or more"
+    )
+    assert refused.value.fields == ("left.alpha", "left.epsilon", "episodes")
+    with pytest.raises(RefusedError) as refused:
+        scene("q", "backward", world={"kind": "maze", "text": "S.."})
+    assert refused.value.fields == ("world",)
 
 
 def test_true_models_are_refused_where_the_world_changes():

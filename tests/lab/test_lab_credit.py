@@ -120,3 +120,27 @@ def test_only_the_largest_arrows_are_sent():
     assert len(credit.arrows) == ARROWS
     assert credit.more == 10
     assert credit.arrows[0] == (0, n, 9.0 + n)
+
+
+def test_states_that_follow_their_successors_are_informed_by_what_those_have_just_become():
+    """0 leads to 1 and 2 alike, 1 to 3: first 1 follows 3, which pays 2, then 0 follows 1. γ is ½."""
+    steps = [(0, 0, 1, 0.0), (0, 0, 2, 0.0), (1, 0, 3, 2.0)]
+    before, after = [[0], [0], [0], [0]], [[0.5], [2], [0], [0]]
+    blended = ValueChange(
+        "values", None, np.array(before, float), np.array(after, float), remembering(*steps), discount=0.5, why="So."
+    )
+    credit = credit_of([blended], named)
+    assert credit.arrows == [(3, 1, 2.0), (1, 0, 0.5)]
+    assert (credit.more, credit.words) == (0, "So.")
+
+
+def test_of_a_state_with_a_new_value_the_best_action_counts_and_what_it_is_expected_to_lead_to():
+    """Action 1 of state 0 took the place of action 0, which was worth 1: of 3 from state 1 that is 2 more."""
+    blended = ValueChange(
+        "values", None, np.array([[1.0, 0], [0, 0]]), np.array([[1.0, 3], [0, 0]]), remembering((0, 1, 1, 3.0))
+    )
+    assert arrows_of(blended) == [(1, 0, 2.0)]
+    shrunk = ValueChange("values", None, np.zeros((2, 1)), np.array([[1.5], [0]]), remembering((0, 0, 1, 3.0)))
+    assert arrows_of(shrunk) == [(1, 0, 1.5)]
+    unknown = ValueChange("values", None, np.zeros((2, 1)), np.array([[0], [1.5]]), remembering((0, 0, 1, 3.0)))
+    assert arrows_of(unknown) == [(1, 1, 1.5)]

@@ -52,11 +52,14 @@ def uncached():
 
 def test_an_opening_is_made_unless_it_is_abandoned():
     opening = Opening(CONFIG)
-    lockstep, told = opening.make()
-    assert (lockstep.at, lockstep.walkers[0].action_values.any(), told[:14]) == (0, False, '{"is": "scene"')
+    assert opening.describe()[:14] == '{"is": "scene"'
+    lockstep = opening.compiled()
+    assert (lockstep.at, lockstep.walkers[0].action_values.any()) == (0, False)
+    assert opening.loaded().at == 0
     opening.abandon()
-    with pytest.raises(AbandonedError):
-        opening.make()
+    for work in (opening.describe, opening.loaded, opening.compiled):
+        with pytest.raises(AbandonedError):
+            work()
 
 
 def test_what_no_cache_has_is_left_to_another_process_and_if_that_does_not_help_is_compiled_here(cache):

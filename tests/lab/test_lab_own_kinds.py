@@ -72,12 +72,12 @@ def test_what_is_given_reaches_the_agent():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"kind": "mine", "floor": -1}, "left.floor: -1 given, input should be greater than or equal to 0"),
-        ({"kind": "mine", "share": 1}, "left.share: 1 given, input should be less than 1"),
+        ({"kind": "mine", "floor": -1}, "left.floor: -1 given, expected 0 or more"),
+        ({"kind": "mine", "share": 1}, "left.share: 1 given, expected less than 1"),
         ({"kind": "mine", "free": 1}, "left.free: no such field"),
         ({"kind": "mine", "nothing": 1}, "left.nothing: no such field"),
         ({"kind": "q", "floor": 1}, "left: floor does not belong to 'q'; its settings are frame, learn, alpha"),
-        ({"kind": "theirs", "floor": 4}, "left.floor: 4 given, input should be less than or equal to 3"),
+        ({"kind": "theirs", "floor": 4}, "left.floor: 4 given, expected at most 3"),
     ],
 )
 def test_what_is_beyond_them_is_refused(given, words):

@@ -32,7 +32,7 @@ def corridor():
 def test_a_world_without_a_label_is_not_offered():
     register_world("hidden")(lambda: bc.worlds.maze("S.G"))
     assert "hidden" not in offered()
-    with pytest.raises(bc.InputError, match=r"world.kind: expected one of chain, garnet, maze"):
+    with pytest.raises(bc.InputError, match=r"world.kind: expected one of chain, .*maze"):
         read_config({"world": {"kind": "hidden"}, **AGENTS})
 
 

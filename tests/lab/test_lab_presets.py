@@ -25,7 +25,7 @@ from backcast.studies.units import Finished, Unit, perform
 from backcast.studies.worldspec import WorldSpec
 
 NAMES = [preset.name for preset in PRESETS]
-CHANNELLING, BROADCASTING, FRAME, REWARDS, TRANSITIONS = (preset.config for preset in PRESETS)
+CHANNELLING, BROADCASTING, FRAME, REWARDS, TRANSITIONS, CHOOSING = (preset.config for preset in PRESETS)
 COUNTS = {"model": "counts"}
 ODD_MAZE = "\n   S #.\n   . .G\r\n   #  .\n\n"
 TAXI = next(name for name in ("Taxi-v4", "Taxi-v3") if name in gymnasium.registry)
@@ -65,6 +65,7 @@ def test_they_tell_the_story_in_order():
         "frame-of-reference",
         "stochastic-rewards",
         "stochastic-transitions",
+        "choosing",
     ]
     for preset in PRESETS:
         assert preset.sentence.count(".") == 1  # one sentence
@@ -92,7 +93,7 @@ def test_it_can_be_watched_within_a_minute(preset):
     config = read_config(preset.config)
     pair = [runs_of(preset.config, side, (config.seed,)).steps[0] for side in ("left", "right")]
     ticks = np.maximum(*pair).sum()
-    a_moment = preset.name == "frame-of-reference"  # of which the first arrival is to be seen
+    a_moment = preset.name in ("frame-of-reference", "choosing")  # of which the first arrival is to be seen
     assert a_moment or 20 <= (ticks - preset.at) / preset.speed <= 60
 
 
@@ -149,6 +150,28 @@ def test_how_q_learning_does(config, steps, sign):
     assert by.excludes_zero == (sign == 1)
     assert f"{shown(runs_of(config, 'left', 100, **q)).mean():.1f}" == steps
     assert any(f"Q-learning takes {steps}" in preset.measured for preset in PRESETS if preset.config is config)
+
+
+def test_choosing_takes_few_updates():
+    sweeping = {"kind": "small-backups", "frame": None, "model": None, "alpha": None, "alpha_model": None}
+    left, right, swept = (
+        runs_of(CHOOSING, side, 100, **other) for side, other in (("left", {}), ("right", {}), ("left", sweeping))
+    )
+    each = [f"{runs.updates.total.sum() / runs.steps.sum():.1f}" for runs in (left, right, swept)]
+    told = PRESETS[-1].measured
+    assert f"with {each[0]} against {each[1]} value updates for each step" in told
+    assert f"small backups takes {shown(swept).mean():.1f} steps, with {each[2]} each" in told
+
+
+def test_the_planner_that_chooses_says_what_it_chose_when_the_goal_is_reached():
+    pair = Lockstep(Scene(read_config(CHOOSING)))
+    assert pair.way_to(PRESETS[-1].at)(60.0)
+    words = []
+    while not pair.between:
+        pair.tick()
+        words.append(pair.credits[1].words)
+    assert "Hindsight, by what they promised" in words[-1]
+    assert len(words) < 8
 
 
 def test_with_counted_models_slipping_is_a_tie():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.lab import memory
+from backcast.lab import memory, pair
 from backcast.lab import session as session_module
 from backcast.lab.session import Session
 from patience import PATIENCE
@@ -63,11 +63,11 @@ class Page:
     async def sees(self, test):
         while True:
             header = await asyncio.wait_for(self.frames.get(), PATIENCE)
-            if test(header):
+            if not header["reaching"] and test(header):
                 return header
 
     async def walks_to(self, at):
-        while self.session._lockstep.at < at:
+        while self.session._pair.moment.at < at:
             await asyncio.sleep(0.01)
 
     async def opens(self, config=CONFIG, at=0):
@@ -161,11 +161,11 @@ def test_a_page_that_draws_nothing_for_long_is_let_sleep(monkeypatch):
         await page.say(do="play", speed=1000)
         first = await page.sees(lambda _: True)
         here = -1
-        while here != page.session._lockstep.at:
-            here = page.session._lockstep.at
+        while here != page.session._pair.moment.at:
+            here = page.session._pair.moment.at
             await asyncio.sleep(0.2)
         assert page.session._asleep
-        assert not page.session._lockstep.finished
+        assert not page.session._pair.moment.finished
         await page.say(do="drawn", frame=first["frame"])
         await page.sees(lambda header: header["at"] >= here)
         assert page.session._playing
@@ -285,13 +285,14 @@ def test_a_session_ends_whenever_it_is_told_to(turns):
     asyncio.run(run())
 
 
+@pytest.mark.interpreted
 def test_a_mistake_in_the_background_is_raised(monkeypatch):
     def mistaken(*_):
         raise ZeroDivisionError("of our own making")
 
     async def scenario(page):
         await page.opens(SMALL)
-        monkeypatch.setattr(session_module, "encode", mistaken)
+        monkeypatch.setattr(pair, "encode", mistaken)
         await page.say(do="step")
         with pytest.raises(ZeroDivisionError):
             await asyncio.wait_for(page.work, PATIENCE)

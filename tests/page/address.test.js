@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readAddress, writeAddress } from "../../src/backcast/lab/page/address.js";
+import { mended, readAddress, writeAddress } from "../../src/backcast/lab/page/address.js";
 
 const AGENTS = { left: { kind: "forward" }, right: { kind: "backward" } };
 const MAZE = { kind: "maze", text: "S.#\n..G" };
-const wrong = (fragment, words) => assert.throws(() => readAddress(fragment), { message: words });
+const ALL = "world.kind=maze&left.kind=q&right.kind=q";
 
 test("a page is written so that a person can read it", () => {
   const config = { world: MAZE, left: { kind: "forward", alpha: 0.5, learn: false }, right: { kind: "q" }, seed: 3, episodes: 20 };
@@ -36,6 +36,17 @@ test("what is written is read again", () => {
   }
 });
 
+test("changes of cells are written in short", () => {
+  const changes = [[12, 10, 5, "X"], [12, 10, 6, "."], [40, 41, 7, -0.5]];
+  const page = { config: { world: MAZE, ...AGENTS, seed: 2, episodes: 9, changes }, at: 4, speed: 1 };
+  const address = writeAddress(page);
+  assert.match(address, /&changes=12:10:5:X,12:10:6:\.,40:41:7:-0\.5&at=4/);
+  assert.deepEqual(readAddress(address).config.changes, changes);
+  const { config, wrong } = readAddress(`#${ALL}&changes=1:2:X`);
+  assert.equal(config.changes, undefined);
+  assert.deepEqual(wrong, ["The address has changes=1:2:X; expected are four parts, such as 12:10:5:X."]);
+});
+
 test("no fragment is no page", () => {
   assert.equal(readAddress(""), null);
   assert.equal(readAddress("#"), null);
@@ -46,13 +57,31 @@ test("moments are whole, speeds need not be", () => {
   assert.deepEqual([page.at, page.speed], [3, 2.5]);
 });
 
-test("what cannot be read is named", () => {
-  wrong("#world.kind=maze&left.kind=q", "The address has no right.kind.");
-  wrong("#at=-3", "The address has at=-3; a number, 0 or more, is expected.");
-  wrong("#seed=", "The address has seed=; a number, 0 or more, is expected.");
-  wrong("#view=nice", "The address has view=nice; allowed are values, exact, error.");
-  wrong("#story=%E0%A4%A", "The address has story=%E0%A4%A, which cannot be read.");
+test("what cannot be read is named, and what can be read is kept", () => {
+  const wrong = (fragment) => readAddress(`#${ALL}&${fragment}`).wrong;
+  assert.deepEqual(wrong("at=-3"), ["The address has at=-3; a number, 0 or more, is expected."]);
+  assert.deepEqual(wrong("seed="), ["The address has seed=; a number, 0 or more, is expected."]);
+  assert.deepEqual(wrong("view=nice"), ["The address has view=nice; allowed are values, exact, error."]);
+  assert.deepEqual(wrong("story=%E0%A4%A"), ["The address has story=%E0%A4%A, which cannot be read."]);
   for (const name of ["left", "world.of-kind", "world.__proto__", "world.a.b", "__proto__.kind", "colour"]) {
-    wrong(`#${name}=1`, new RegExp(`^The address has “${name}”, which is not known; allowed are world\\.…`));
+    assert.match(wrong(`${name}=1`)[0], new RegExp(`^The address has “${name}”, which is not known; allowed are world\\.…`));
   }
+  const page = readAddress("#world.kind=maze&left.kind=q&left.alpha=0.5&seed=nine&at=7");
+  assert.deepEqual(page.config, { world: { kind: "maze" }, left: { kind: "q", alpha: 0.5 } });
+  assert.equal(page.at, 7);
+  assert.deepEqual(page.wrong, [
+    "The address has seed=nine; a number, 0 or more, is expected.", "The address has no right.kind.",
+  ]);
+});
+
+test("what is refused of an address is left out, and taken from what works where it is needed", () => {
+  const working = { world: { kind: "maze" }, left: { kind: "q" }, right: { kind: "td" }, seed: 1 };
+  const config = { world: { kind: "maze", slip: 2 }, left: { kind: "forward", alpha: 9 }, right: { kind: "no" }, seed: -1 };
+  assert.deepEqual(mended(config, ["world.slip", "left.alpha", "right.kind", "seed"], working), {
+    world: { kind: "maze" }, left: { kind: "forward" }, right: { kind: "td" },
+  });
+  assert.deepEqual(mended({ world: { kind: "maze" } }, [], working), { world: { kind: "maze" }, left: { kind: "q" }, right: { kind: "td" } });
+  assert.deepEqual(mended(config, ["left"], working).left, { kind: "q" });
+  assert.equal(mended(working, ["left"], working), null);
+  assert.equal(mended(working, [], working), null);
 });

@@ -47,10 +47,11 @@ test("numbers are short", () => {
   for (const [words, value] of Object.entries(written)) assert.equal(shortNumber(value), words.replace(/^-$/, "–"));
 });
 
-test("a world that has changed has its later walls and truth", () => {
-  const scene = { truth: [1], layout: { kinds: ".", x: [0] }, later: [{ kinds: "X", truth: [null] }] };
+test("a world that has changed has its later walls, rewards and truth", () => {
+  const scene = { truth: [1], layout: { kinds: ".", x: [0] }, later: [{ kinds: "X", rewards: [[0, 1]], truth: [null] }] };
   assert.equal(sceneIn(scene, 0), scene);
-  assert.deepEqual(sceneIn(scene, 1), { ...scene, truth: [null], layout: { kinds: "X", x: [0] } });
+  const layout = { kinds: "X", x: [0], rewards: [[0, 1]] };
+  assert.deepEqual(sceneIn(scene, 1), { ...scene, truth: [null], layout });
   assert.deepEqual(scene.truth, [1]);
 });
 

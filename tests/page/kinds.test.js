@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { startOf } from "../../src/backcast/lab/page/fields.js";
-import { fitting, inWords, settingsOf } from "../../src/backcast/lab/page/kinds.js";
+import { asInForm, fitting, inWords, settingsOf } from "../../src/backcast/lab/page/kinds.js";
 
 const KINDS = [
   { name: "td", label: "TD", only: "prediction", counterpart: "q", settings: { alpha: { symbol: "α" } } },
@@ -43,4 +43,11 @@ test("what has to be given begins with what is allowed", () => {
   assert.equal(startOf({ choices: [["a", "the first"], ["b", "b"]], usual: null }), "a");
   assert.equal(startOf({ usual: 7, least: 2 }), 7);
   assert.equal(startOf({ usual: null, least: 2 }), 2);
+});
+
+test("messages speak of fields as the form does", () => {
+  const table = { alpha: { label: "step size α" }, odd: {} };
+  assert.equal(asInForm("left.alpha: 0 given, expected more than 0", table), "Step size α: 0 given, expected more than 0");
+  assert.equal(asInForm("world.odd: 1 given; right.alpha: 2", table), "world.odd: 1 given; step size α: 2");
+  assert.equal(asInForm("left: nothing fits", table), "left: nothing fits");
 });

@@ -44,9 +44,22 @@ def test_it_explains_its_choices():
     assert parts.planner.explain(str) == "Forethought: 1 gained 4. Nothing else waits."
     parts, _ = walk(bc.agent("blend", prior=False, gate=0.5, sample=1), 4, 1, 0.5, [(3, 0, 0, 1, False), *steps])
     assert parts.planner.explain("s{}".format) == (
-        "Forethought: s1 gained 4. Hindsight, by what they promised: s3 (2)."
-        " Next: s0 promises 1, but there were enough updates."
+        "Forethought: s1 gained 4. Hindsight, by what they promised: s3 (2). S0 promises 1, but all updates are used."
     )
+
+
+def test_it_says_why_it_stops_and_names_few():
+    """From 1 to 5 all lead to 6, which turns out to be worth 4: each would gain 2, a step brought 4/6 on average."""
+    steps = [*((s, 0, 0, 6, False) for s in range(1, 6)), (6, 0, 4, 7, True)]
+    parts, _ = walk(bc.agent("blend", prior=False, sample=4), 8, 1, 0.5, steps)
+    assert parts.planner.explain("s{}".format) == (
+        "Forethought: s6 gained 4. Hindsight, by what they promised: s1 (2), s2 (2), s3 (2) and 1 more."
+        " S5 promises 2, but all updates are used."
+    )
+    tell(parts, 7, 0, 0, 0, False)
+    assert parts.planner.explain("s{}".format).startswith("Forethought: s7 gained 0. Hindsight, by what they")
+    tell(parts, 0, 0, 0.1, 7, True)
+    assert parts.planner.explain("s{}".format) == "Forethought: s0 gained 0.1. Nothing else waits."
 
 
 def test_news_accumulate_until_they_are_worth_it():

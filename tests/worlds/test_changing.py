@@ -10,6 +10,7 @@ from backcast.drivers.seed_blocks import setup_for
 from backcast.studies import check_study
 from backcast.studies.units import Failed, Finished, Unit, perform
 from backcast.worlds.envs import TableEnv
+from backcast.worlds.maze import altered_maze
 from plain_replaying import textbook_dyna_plus
 
 BEFORE, AFTER = "S.G\n.X.", "SXG\n..."
@@ -223,3 +224,43 @@ def test_dyna_that_forgets_finds_the_new_way_sooner():
     textbook = np.array([textbook_dyna_plus(world, seed, 3000, bonus=0.0, tries_all=False) for seed in range(40)])
     assert far_apart(forgetful, never) > 3
     assert abs(far_apart(forgetful, textbook)) < 3
+
+
+@pytest.mark.interpreted
+def test_cells_of_a_maze_are_altered_one_after_the_other():
+    """S.X / ..G: cell 1 becomes a wall, the wall at 2 is torn down, entering 3 earns ½, and the goal −2."""
+    world = bc.worlds.maze("S.X\n..G", discount=0.5)
+    after = altered_maze(world, [(1, "X"), (2, "."), (3, 0.5), (5, -2.0)], discount=0.5)
+    assert ["".join(row) for row in after.layout] == ["SX.", "..G"]
+    assert ["".join(row) for row in world.layout] == ["S.X", "..G"]
+    leads = after.rows.toarray().reshape(6, 4, 6).argmax(axis=-1)
+    assert leads[0].tolist() == [0, 0, 3, 0]  # up, right, down, left: the way to the right is shut
+    assert leads[1].tolist() == [1, 2, 4, 0]  # who stands in the new wall can leave it
+    assert leads[2].tolist() == [2, 2, 5, 2]  # and the old one is floor
+    reward = after.mdp.table_reward.toarray().reshape(6, 4, 6)
+    assert (reward[0, 2, 3], reward[4, 3, 3], reward[3, 3, 3]) == (0.5, 0.5, 0)  # to stay is not to enter
+    assert reward[2, 2, 5] == reward[4, 1, 5] == -2
+
+
+@pytest.mark.interpreted
+def test_altered_walls_are_those_of_a_maze_that_changes():
+    world = bc.worlds.maze(later=(5, bc.worlds.PAPER_MAZE.replace("S.X", "S..").replace("....X", "X...X")), slip=0.3)
+    after = altered_maze(bc.worlds.maze(slip=0.3), [(18, "."), (32, "X")], slip=0.3)
+    assert (after.rows != world.later.world.rows).nnz == 0
+    assert (after.mdp.table_reward != world.later.world.mdp.table_reward).nnz == 0
+    assert after.max_steps == world.max_steps
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([(0, "X")], "changes: line 1, column 1 is a start, which cannot become a wall"),
+        ([(5, "X")], "changes: line 2, column 3 is a goal, which cannot become a wall"),
+        ([(1, "X"), (3, "X")], "changes: the goal at line 2, column 3 cannot be reached from any start"),
+        ([(6, "X")], "changes: 6 given"),
+    ],
+)
+def test_what_a_maze_cannot_become_is_refused(changes, words):
+    with pytest.raises(bc.InputError, match=words):
+        altered_maze(bc.worlds.maze("S.X\n..G"), changes)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from backcast.lab.config import homes_of
 
 T = TypeVar("T")
+What = Literal["open", "further"]
 _LOOK = 0.1  # seconds between looks at the flag
 _thread = threading.local()
 _no_cache = threading.Event()  # what a child has compiled could not be loaded
@@ -48,7 +49,7 @@ event.register("numba:compile", _RefuseCompiling())
 
 
 def with_kernels(
-    what: Literal["open", "further"],
+    what: What,
     config: dict[str, Any],
     stop: NDArray[np.uint8],
     work: Callable[[], T],
@@ -69,22 +70,22 @@ def with_kernels(
     if _no_cache.is_set():
         return work()
     try:
-        return _loaded(work)
+        return loaded(work)
     except NotCompiledError as first:
-        compiled, missing = _compile(what, config, stop, tell), str(first)
+        compiled, missing = compile_elsewhere(what, config, stop, tell), str(first)
     if stop[0]:
         raise AbandonedError
     if compiled:
         try:
-            return _loaded(work)
+            return loaded(work)
         except NotCompiledError as still:
             if str(still) == missing:
                 _no_cache.set()
     return work()
 
 
-def _loaded(work: Callable[[], T]) -> T:
-    """The result of work that compiles nothing."""
+def loaded(work: Callable[[], T]) -> T:
+    """The result of work that compiles nothing; NotCompiledError if it would have to."""
     _thread.only_loads = True
     try:
         return work()
@@ -92,8 +93,60 @@ def _loaded(work: Callable[[], T]) -> T:
         _thread.only_loads = False
 
 
-def _compile(what: str, config: dict[str, Any], stop: NDArray[np.uint8], tell: Callable[[str], None]) -> bool:
-    """Let a child compile until it is done or nobody waits; whether it did.
+class _Compilation:
+    """What a child compiles, for all who wait for it.
+
+    Attributes:
+        waiting: the flags of those who wait, and whom to tell how far it is.
+        over: set when it has ended.
+        succeeded: whether it has done all.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[NDArray[np.uint8], Callable[[str], None]]] = []
+        self.over, self.succeeded = threading.Event(), False
+
+    @property
+    def is_wanted(self) -> bool:
+        return any(not stop[0] for stop, _ in self.waiting)
+
+    def tell(self, words: str) -> None:
+        for stop, tell in self.waiting:
+            if not stop[0]:
+                tell(words)
+
+
+_compilations: dict[str, _Compilation] = {}
+_lock = threading.Lock()
+
+
+def compile_elsewhere(
+    what: What, config: dict[str, Any], stop: NDArray[np.uint8], tell: Callable[[str], None] = lambda words: None
+) -> bool:
+    """Let a child compile until it is done or nobody waits; whether it did. Who wants the same waits for the same."""
+    key = json.dumps([what, config], sort_keys=True)
+    with _lock:
+        begins = key not in _compilations or not _compilations[key].is_wanted
+        if begins:
+            _compilations[key] = _Compilation()
+        compilation = _compilations[key]
+        compilation.waiting.append((stop, tell))
+    if not begins:
+        while not stop[0] and not compilation.over.wait(_LOOK):
+            pass
+        return compilation.succeeded
+    try:
+        compilation.succeeded = _compile(what, config, compilation)
+    finally:
+        compilation.over.set()
+        with _lock:
+            if _compilations.get(key) is compilation:
+                del _compilations[key]
+    return compilation.succeeded
+
+
+def _compile(what: str, config: dict[str, Any], compilation: _Compilation) -> bool:
+    """Let a child compile.
 
     Its input stays open all the time: when that ends, so does it, also if the lab is killed.
     """
@@ -102,9 +155,9 @@ def _compile(what: str, config: dict[str, Any], stop: NDArray[np.uint8], tell: C
     try:
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=quiet) as child:
             try:
-                threading.Thread(target=_pass_on, args=(child.stdout, tell), daemon=True).start()
+                threading.Thread(target=_pass_on, args=(child.stdout, compilation.tell), daemon=True).start()
                 _tell(child, config)
-                while not stop[0] and child.poll() is None:
+                while compilation.is_wanted and child.poll() is None:
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         child.wait(_LOOK)
             finally:

@@ -4,7 +4,9 @@ Whoever can open the page can ask for anything that is allowed here, so everythi
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from itertools import pairwise
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
 
@@ -17,11 +19,25 @@ from backcast.studies.search import takes
 from backcast.studies.worldspec import Strict, WorldSpec, one_of
 from backcast.worlds.kinds import WORLDS, WorldKind
 
+
+class RefusedError(InputError):
+    """A configuration is refused.
+
+    Attributes:
+        fields: what is wrong in it, such as "left.alpha", or "left" if a combination is.
+    """
+
+    def __init__(self, message: str, *fields: str) -> None:
+        super().__init__(message)
+        self.fields = fields
+
+
 SIDE, STATES, EDGES, EPISODES = 50, 1_000, 50_000, 5_000
 CHANGE = EPISODES * 1_000_000  # real steps, which a run has at most
 SEED = 9_999  # a study that holds this seed runs all before it, too
 CONNECTIONS = 1_000_000  # of states with pairs, where a model may connect any state with any pair
 CORRECTIONS = 100_000  # after one step, where predecessors of predecessors are corrected
+MOST_CHANGES, LARGEST_REWARD = 40, 100.0  # of cells, by hand
 MOST = {
     "the number of rows": SIDE,
     "the number of columns": SIDE,
@@ -107,7 +123,8 @@ _TYPES: dict[Any, str] = {bool: "switch", int: "whole", float: "number", tuple[i
 
 def _type(setting: Setting) -> Any:
     """The type of what a form gives: of a rate a number, not a list."""
-    return next(each for each in _TYPES if each in (setting.of, *get_args(setting.of)))
+    either = get_args(setting.of) if get_origin(setting.of) in (Union, UnionType) else (setting.of,)
+    return next(each for each in _TYPES if each in either)
 
 
 def _field(setting: Setting, form: Form) -> Any:
@@ -121,14 +138,37 @@ def _field(setting: Setting, form: Form) -> Any:
     return (of, Field(True)) if setting is COMMON["learn"] else (of | None, Field(None, **told))
 
 
+_Steps = Annotated[int, Field(ge=0, le=CHANGE)]
+_Reward = Annotated[float, Field(ge=-LARGEST_REWARD, le=LARGEST_REWARD, allow_inf_nan=False)]
+CellChange = tuple[_Steps, _Steps, Annotated[int, Field(ge=0, lt=SIDE * SIDE)], Literal["X", "."] | _Reward]
+
+
 class LabConfig(Strict):
-    """All that determines a run of two agents."""
+    """All that determines a run of two agents.
+
+    Attributes:
+        world: as it begins.
+        left: an agent.
+        right: the other.
+        seed: of the run.
+        episodes: of the run.
+        changes: what is changed in a maze while they live in it: after how many real steps of the left and of the
+            right agent, which cell, and what it becomes, a wall, floor, or a cell that earns a reward.
+    """
 
     world: LabWorld
     left: LabAgent
     right: LabAgent
     seed: int = Field(0, ge=0, le=SEED)
     episodes: int = Field(50, ge=1, le=EPISODES)
+    changes: list[CellChange] = Field([], max_length=MOST_CHANGES)
+
+    @field_validator("changes")
+    @classmethod
+    def _in_order(cls, changes: list[CellChange]) -> list[CellChange]:
+        if any(after[0] < before[0] or after[1] < before[1] for before, after in pairwise(changes)):
+            raise ValueError("they must be in the order in which they happen, of each agent")
+        return changes
 
     def given(self) -> dict[str, Any]:
         """Only what was set, as plain data: what the address of the page holds."""
@@ -138,6 +178,7 @@ class LabConfig(Strict):
             "right": self.right.model_dump(),
             "seed": self.seed,
             "episodes": self.episodes,
+            **({"changes": [list(change) for change in self.changes]} if self.changes else {}),
         }
 
 
@@ -148,22 +189,40 @@ def homes_of(given: Mapping[str, Any]) -> list[str]:
 
 
 def read_config(given: object) -> LabConfig:
-    """A configuration from what a page sent; an error says which field was wrong, and how."""
+    """A configuration from what a page sent; RefusedError says which field was wrong, and how."""
     try:
         return LabConfig.model_validate(given)
     except ValidationError as error:
-        raise InputError("; ".join(map(_sentence, error.errors()[:3]))) from None
+        errors = error.errors()[:3]
+        raise RefusedError("; ".join(map(_sentence, errors)), *map(_where, errors)) from None
+
+
+def _where(error: Any) -> str:
+    return ".".join(str(part) for part in error["loc"]) or "config"
 
 
 def _sentence(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"]) or "config"
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        return f"{where}: no such field"
+    where, message = _where(error), error["msg"].removeprefix("Value error, ")
+    if error["type"] in ("extra_forbidden", "missing"):
+        return f"{where}: {'no such field' if error['type'] == 'extra_forbidden' else 'it is missing'}"
     if error["type"] == "value_error":
         return f"{where}: {message}"
     shown = repr(error["input"])
-    return f"{where}: {shown if len(shown) < 60 else shown[:57] + '…'} given, {message[0].lower() + message[1:]}"
+    known = _EXPECTED.get(error["type"])
+    expected = known.format_map(error.get("ctx", {})) if known else message[0].lower() + message[1:]
+    return f"{where}: {shown if len(shown) < 60 else shown[:57] + '…'} given, {expected}"
+
+
+_EXPECTED = {
+    "greater_than": "expected more than {gt:g}",
+    "greater_than_equal": "expected {ge:g} or more",
+    "less_than": "expected less than {lt:g}",
+    "less_than_equal": "expected at most {le:,g}",
+    "literal_error": "expected {expected}",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "expected a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "expected a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "expected true or false"),
+}  # what each type of error says
 
 
 _ORDER = ("frame", "alpha", "epsilon", "schedule", "learn", "alpha_model", "alpha_plan")  # in a form; others follow

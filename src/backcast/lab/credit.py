@@ -11,12 +11,13 @@ import numpy as np
 from backcast.core.arrays import Indices, Vector
 from backcast.models.readable import ReadableModel
 
-How = Literal["learning", "backward", "forward", "elsewhere"]
+How = Literal["learning", "backward", "forward", "elsewhere", "values"]
 Arrow = tuple[int, int, float]
 
 ARROWS = 64
 _ROUNDING = 1e-12
 _MINOR = 0.01  # of the largest change: what is less is counted, not named or drawn
+_SAME = 1e-6  # relative difference of two sums of the same
 _HARDLY = 1e-5  # of the largest value: what is less is not worth a number
 
 
@@ -30,13 +31,15 @@ class ValueChange:
 
     Attributes:
         how: by learning from the step; by planning backward from a state, `origin`; by planning forward for it; or by
-            planning elsewhere, as Dyna and sweeping do, or in no direction that the planner says.
+            planning elsewhere, as Dyna and sweeping do, or in no direction that the planner says; or by giving states
+            new values, which their actions follow.
         origin: the state that was planned from; None if there was none.
         before: (S, A) q before it.
         after: (S, A) q after it.
         model: the agent's model.
         rate: the step size of planning for a pair.
         discount: γ.
+        why: what the planner says of its choice; empty if it does not say.
     """
 
     how: How
@@ -46,6 +49,7 @@ class ValueChange:
     model: ReadableModel
     rate: Callable[[int], float] = _whole_way
     discount: float = 1.0
+    why: str = ""
 
     @cached_property
     def pairs(self) -> tuple[Indices, Vector]:
@@ -54,7 +58,12 @@ class ValueChange:
 
     @cached_property
     def states(self) -> tuple[Indices, Vector]:
-        """The states that changed, the largest change first, and by how much: that of the action that changed most."""
+        """The states that changed, the largest change first, and by how much: that of the action that changed most.
+
+        Where states are given new values, by how much max_a q(s, a) did.
+        """
+        if self.how == "values":
+            return self._largest_first(self.after.max(axis=1) - self.before.max(axis=1))
         by = self.after - self.before
         most = np.abs(by).argmax(axis=1)
         return self._largest_first(by[np.arange(len(by)), most])
@@ -111,12 +120,32 @@ def arrows_of(change: ValueChange) -> list[Arrow]:
     if change.how == "backward":
         assert change.origin is not None
         return [(change.origin, s, by) for s, by in _first(change.states)]
+    if change.how == "values":
+        return [(origin, s, part) for s, by in _first(change.states) for origin, part in _informants(change, s, by)]
     gathered: dict[tuple[int, int], float] = defaultdict(float)
     for pair, by in _first(change.pairs):
         s, a = divmod(pair, change.before.shape[1])
         for origin, share in _contributions(change, s, a, by):
             gathered[origin, s] += share
     return [(origin, s, by) for (origin, s), by in gathered.items()]
+
+
+def _informants(change: ValueChange, s: int, by: float) -> list[tuple[int, float]]:
+    """What each successor s' of the best action contributed to the change of v(s) = max_a q(s, a).
+
+    Where v(s) followed what they had just become, it is their news, P(s' | s, a) γ̄ Δv(s'); elsewhere, after a real step
+    or if another action is the best, P(s' | s, a) (r + γ̄ v(s') − v(s)). Values that are shown otherwise than they are
+    expected are spread by probability.
+    """
+    known = change.model.successors(s, int(change.after[s].argmax()))
+    if known is None or not known.keys.size:
+        return [(s, by)]
+    before, after = (known.targets(q.max(axis=1), change.discount) for q in (change.before, change.after))
+    for parts in (after - before, after - change.before[s].max()):
+        weighed = known.probability * parts
+        if abs(weighed.sum() - by) <= _SAME * abs(by):
+            return [(s2, part) for s2, part in zip(known.keys.tolist(), weighed.tolist(), strict=True) if part]
+    return list(zip(known.keys.tolist(), (known.probability * by).tolist(), strict=True))
 
 
 def _contributions(change: ValueChange, s: int, a: int, by: float) -> list[tuple[int, float]]:
@@ -135,7 +164,7 @@ def _contributions(change: ValueChange, s: int, a: int, by: float) -> list[tuple
         rate = change.rate(s * change.before.shape[1] + a)
         return [(s2, rate * pull) for s2, pull in pulls]
     together = sum(pull for _, pull in pulls)
-    if together * by > 0 and abs(by) <= abs(together) * (1 + 1e-6):
+    if together * by > 0 and abs(by) <= abs(together) * (1 + _SAME):
         return [(s2, pull * by / together) for s2, pull in pulls]
     return [(s2, p * by) for s2, p in zip(states, chances, strict=True)]
 
@@ -149,6 +178,8 @@ def successors(model: ReadableModel, s: int, a: int) -> list[tuple[int, float]] 
 
 
 def _sentence(change: ValueChange, name_of: Callable[[int], str]) -> str:
+    if change.why:
+        return change.why
     states, by = change.states
     origin = "" if change.origin is None else name_of(change.origin)
     if not states.size:

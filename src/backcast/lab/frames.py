@@ -33,7 +33,7 @@ def encode(lockstep: Lockstep, state: dict[str, Any], known_episodes: int) -> by
                 "curves": curves.since(known_episodes),
             }
             for walker, q, credit, curves in zip(
-                lockstep.walkers, tables, lockstep.credits, lockstep.curves, strict=True
+                lockstep.walkers, tables, lockstep.watched, lockstep.curves, strict=True
             )
         ],
     }
@@ -46,7 +46,8 @@ def encode(lockstep: Lockstep, state: dict[str, Any], known_episodes: int) -> by
 def _told(walker: Walker, q: Vector) -> dict[str, Any]:
     error = walker.era.error(q.max(axis=1))
     return {
-        "era": walker.scene.era(walker.now.taken),
+        "era": walker.era_number,
+        "taken": walker.now.taken,
         "state": walker.now.place.s if walker.now.episode >= 0 else None,
         "steps": walker.now.place.steps,
         "over": walker.over and walker.now.episode >= 0,

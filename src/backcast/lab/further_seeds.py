@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from backcast.agents import Agent
 from backcast.core.arrays import Vector
+from backcast.core.errors import InputError
 from backcast.drivers.run import one_run, prepare
 from backcast.lab.compile_in_child import AbandonedError, with_kernels
 from backcast.lab.scene import Scene
@@ -62,6 +63,8 @@ class Further:
             self._run_seeds()
         except AbandonedError:
             pass
+        except InputError as error:
+            self.tell({"is": "error", "message": f"further seeds: {error}", "about": "further"})
         except Exception as error:
             self.tell({"is": "error", "message": f"further seeds: {error}", "about": "further"})
             raise
@@ -69,6 +72,8 @@ class Further:
             timer.cancel()
 
     def _run_seeds(self) -> None:
+        if self.scene.config.changes:
+            raise InputError("the world was changed by hand at a moment of this seed; other seeds have no such moment")
         config, begin = self.scene.config.given(), partial(begin_runs, self.scene, self._stop)
         with_kernels("further", config, self._stop, begin)
         told = 0.0

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from backcast.core.errors import InputError
+from backcast.lab.config import RefusedError
 from backcast.lab.credit import Credit
 from backcast.lab.scene import Scene
 from backcast.lab.walker import Position, Walker
@@ -23,6 +23,7 @@ _LOOK = 0.004  # seconds between looks at the clock, about
 _LARGEST_POSITION = 16_000_000  # bytes of one agent
 NEVER = 2**62
 _NOTHING = (Credit(words="Nothing has happened yet."),) * 2
+_UNWATCHED = (Credit(words="On its way."),) * 2
 
 
 class Kept(NamedTuple):
@@ -100,6 +101,11 @@ class Lockstep:
     def finished(self) -> bool:
         """Whether the last episode is over."""
         return self.between and self.episode >= self.scene.episodes - 1
+
+    @property
+    def watched(self) -> tuple[Credit, Credit]:
+        """What the last tick changed, of each; nothing if nobody watched it."""
+        return self.credits if self._watched == self.at or self.at == 0 else _UNWATCHED
 
     def tick(self) -> None:
         """One tick, watched."""
@@ -187,9 +193,10 @@ class Lockstep:
     def _refuse_large(self) -> None:
         for side, walker in zip(("left", "right"), self.walkers, strict=True):
             if walker.now.n_bytes > _LARGEST_POSITION:
-                raise InputError(
+                raise RefusedError(
                     f"{side}: {walker.agent.name!r} takes {walker.now.n_bytes / 1e6:.0f} MB in this world; in the lab"
-                    f" at most {_LARGEST_POSITION / 1e6:.0f}: take a smaller world, or a model of one step"
+                    f" at most {_LARGEST_POSITION / 1e6:.0f}: take a smaller world, or a model of one step",
+                    side,
                 )
 
     def _save(self) -> Kept:

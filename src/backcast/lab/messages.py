@@ -88,9 +88,9 @@ def read_message(text: str) -> Message:
         raise InputError(f"{where or 'message'}: {first['msg'][0].lower() + first['msg'][1:]}") from None
 
 
-def error_message(sentence: str, about: str) -> str:
-    """A reply that says what was wrong."""
-    return json.dumps({"is": "error", "message": sentence, "about": about})
+def error_message(error: InputError, about: str) -> str:
+    """A reply that says what was wrong, and with which fields of a scene."""
+    return json.dumps({"is": "error", "message": str(error), "about": about, "fields": getattr(error, "fields", ())})
 
 
 def hello() -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """A scene: the world and the two agents of a configuration, with what is true about the world."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeVar
 
@@ -15,11 +17,12 @@ from backcast.core.errors import InputError
 from backcast.drivers.metrics import METRICS
 from backcast.drivers.run import check_limit
 from backcast.drivers.seed_blocks import setup_for
-from backcast.lab.config import CONNECTIONS, CORRECTIONS, LabConfig
+from backcast.lab.config import CONNECTIONS, CORRECTIONS, LabConfig, RefusedError
 from backcast.lab.layout import layout_of
 from backcast.lab.snippets import as_python, as_toml
 from backcast.report.style import colour
-from backcast.worlds.world import World
+from backcast.worlds.maze import altered_maze
+from backcast.worlds.world import Change, World
 
 T = TypeVar("T")
 
@@ -29,11 +32,15 @@ class Era:
 
     Attributes:
         world: the world of this time.
+        begins: after how many real steps of the left and of the right agent it begins.
         layout: where states are drawn.
     """
 
-    def __init__(self, world: World) -> None:
-        self.world, self.layout = world, layout_of(world)
+    def __init__(
+        self, world: World, begins: tuple[int, int] = (0, 0), rewards: Mapping[int, float] | None = None
+    ) -> None:
+        self.world, self.begins = world, begins
+        self.layout = layout_of(world) | {"rewards": list((rewards or {}).items())}
 
     @cached_property
     def truth(self) -> Vector:
@@ -71,18 +78,37 @@ class Scene:
         agents: left and right.
         limit: where episodes are cut off.
         eras: what is true at the beginning and, in a world that changes, later.
+        is_changeable: whether cells can be changed while agents live in it.
     """
 
     def __init__(self, config: LabConfig) -> None:
         self.config = config
         self.agents: tuple[Agent, Agent] = (_named("left", config.left.build), _named("right", config.right.build))
         self.family = _named("world", config.world.build)  # of which the seed may draw one
-        self.world: World = self.family.draw(config.seed)
+        drawn = self.family.draw(config.seed)
+        self.is_changeable = isinstance(drawn.layout, np.ndarray) and drawn.later is None
+        self.eras: tuple[Era, ...] = (
+            _named("changes", partial(self._changed, drawn)) if config.changes else _eras(drawn)
+        )
+        self.world: World = self.eras[0].world
         self.limit = check_limit(self.world, None)
         for side, agent in zip(("left", "right"), self.agents, strict=True):
             _refuse_large(side, agent, self.world)
-        later = self.world.later
-        self.eras = tuple(Era(world) for world in (self.world, *(() if later is None else (later.world,))))
+
+    def _changed(self, drawn: World) -> tuple[Era, ...]:
+        """What a maze becomes by the changes that are made while agents live in it; those of one moment are one."""
+        if not self.is_changeable:
+            raise InputError(f"{drawn.name} cannot be changed; mazes can that do not change by themselves")
+        given = self.config.world.arguments
+        how = {name: given[name] for name in ("slip", "reward_probability", "discount") if name in given}
+        changes = [((left, right), cell, to) for left, right, cell, to in self.config.changes]
+        moments = sorted({moment for moment, _, _ in changes})
+        until = [[(cell, to) for moment, cell, to in changes if moment <= last] for last in moments]
+        worlds = [altered_maze(drawn, so_far, **how) for so_far in until]
+        rewards = [{cell: to for cell, to in so_far if not isinstance(to, str)} for so_far in until]
+        eras = [Era(*era) for era in zip(worlds, moments, rewards, strict=True)]
+        ever = functools.reduce(_then, reversed(list(zip(moments, worlds, strict=True))), None)
+        return Era(replace(drawn, later=ever)), *eras
 
     @property
     def episodes(self) -> int:
@@ -100,9 +126,13 @@ class Scene:
         by = self.world.judged_by
         return "rmsve_inner" if by == "rmsve" else by
 
-    def era(self, taken: int) -> int:
-        """The number of the era in which a run is that has taken so many real steps."""
-        return 0 if self.world.at(taken) is self.world else 1
+    def era(self, side: int, taken: int) -> int:
+        """The number of the era in which an agent is, 0 (left) or 1, that has taken so many real steps."""
+        return max(k for k, era in enumerate(self.eras) if era.begins[side] <= taken)
+
+    def holds_until(self, side: int, taken: int, most: int) -> int:
+        """The number of real steps, at most `most`, up to which that era holds."""
+        return min((era.begins[side] for era in self.eras if taken < era.begins[side] < most), default=most)
 
     @cached_property
     def value_range(self) -> tuple[float, float]:
@@ -127,7 +157,11 @@ class Scene:
             "purpose": self.world.purpose,
             "layout": first.layout,
             "truth": first.shown_truth,
-            "later": [{"kinds": era.layout["kinds"], "truth": era.shown_truth} for era in later],
+            "later": [
+                {"kinds": era.layout["kinds"], "rewards": era.layout["rewards"], "truth": era.shown_truth}
+                for era in later
+            ],
+            "changeable": self.is_changeable,
             "range": self.value_range,
             "agents": [{"name": agent.name, "colour": colour(agent.name)} for agent in self.agents],
             "python": as_python(given),
@@ -140,12 +174,24 @@ class Scene:
         }
 
 
+def _eras(world: World) -> tuple[Era, ...]:
+    """What is true in a world that perhaps changes by itself."""
+    later = world.later
+    return (Era(world),) if later is None else (Era(world), Era(later.world, (later.step, later.step)))
+
+
+def _then(later: Change | None, era: tuple[tuple[int, int], World]) -> Change:
+    """What a world becomes that becomes something else later: agents know what can ever be."""
+    (step, _), world = era
+    return Change(step, replace(world, later=later))
+
+
 def _named(field: str, build: Callable[[], T]) -> T:
     """What is built; an error says of which part of the configuration it speaks."""
     try:
         return build()
     except InputError as error:
-        raise InputError(f"{field}: {error}") from None
+        raise RefusedError(f"{field}: {error}", field) from None
 
 
 def _refuse_large(side: str, agent: Agent, world: World) -> None:
@@ -154,15 +200,17 @@ def _refuse_large(side: str, agent: Agent, world: World) -> None:
     all_pairs = KINDS[agent.kind].connects_pairs
     rows = pairs if all_pairs else world.n_states
     if (agent.looks_far or all_pairs) and rows * pairs > CONNECTIONS:
-        raise InputError(
+        raise RefusedError(
             f"{side}: {agent.name!r} may connect every state with every other, {rows * pairs:,} times in this world;"
-            f" in the lab at most {CONNECTIONS:,}: take a smaller world, or a model of one step"
+            f" in the lab at most {CONNECTIONS:,}: take a smaller world, or a model of one step",
+            side,
         )
     if agent.shared("sample") is not None:
         return
     corrections = min(agent.shared("top", pairs), int(world.fan_in.max())) ** agent.shared("depth", 1)
     if corrections > CORRECTIONS:
-        raise InputError(
+        raise RefusedError(
             f"{side}: {agent.name!r} may correct {corrections:,} states after one step of this world; in the lab at"
-            f" most {CORRECTIONS:,}: take a smaller depth, or give top or sample"
+            f" most {CORRECTIONS:,}: take a smaller depth, or give top or sample",
+            side,
         )

@@ -1,65 +1,112 @@
-"""A scene in the making: long work, done by a thread that asks between its pieces whether anybody still wants it."""
+"""A scene in the making: long work, done by threads that ask between its pieces whether anybody still wants it."""
 
 import json
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backcast.lab import memory
-from backcast.lab.compile_in_child import AbandonedError, with_kernels
+from backcast.lab.compile_in_child import AbandonedError, NotCompiledError, compile_elsewhere, loaded, with_kernels
 from backcast.lab.config import read_config
 from backcast.lab.lockstep import NEVER, Lockstep
+from backcast.lab.presets import PRESETS
 from backcast.lab.scene import Scene
-
-T = TypeVar("T")
 
 _WARMING = 2.0  # seconds of the first episode that are walked, so that all kernels are loaded
 
 
 class Opening:
-    """What a page wants to see, until it is made or abandoned.
+    """What a page wants to see, until its agents are compiled or it is abandoned.
 
     Args:
         config: the scene, as the page has sent it.
 
     Attributes:
-        words: how far it is, if something has to be compiled for it.
+        scene: once it is made.
+        words: how far the compiler is, if something has to be compiled for it.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._config, self.words = config, ""
         self._stop = np.zeros(1, dtype=np.uint8)
+        self.scene: Scene
 
     def abandon(self) -> None:
         """End soon, unless it is made already; a kernel that is being compiled in this process is compiled first."""
         self._stop[0] = 1
 
-    def make(self) -> tuple[Lockstep, str]:
-        """The agents, ready to go, and what the page is told of the scene; AbandonedError if nobody wants it."""
+    @property
+    def given(self) -> dict[str, Any]:
+        """The scene as plain data, for other processes."""
+        return self.scene.config.given()
+
+    def describe(self) -> str:
+        """Make the scene; what the page is told of it."""
         memory.refuse_if_full()
+        self._refuse_abandoned()
+        self.scene = Scene(read_config(self._config))
+        self._refuse_abandoned()
+        return json.dumps(self.scene.describe(), allow_nan=False)
+
+    def loaded(self) -> Lockstep | None:
+        """The agents, ready to go; None if something has to be compiled for them."""
+        self._refuse_abandoned()
         try:
-            return self._make()
+            return loaded(partial(warmed_up, self.scene, self._stop))
+        except NotCompiledError:
+            return None
         finally:
             memory.give_back()
 
-    def _make(self) -> tuple[Lockstep, str]:
-        scene = self._if_wanted(lambda: Scene(read_config(self._config)))
-        warm_up = partial(warmed_up, scene, self._stop)
-        load = partial(with_kernels, "open", scene.config.given(), self._stop, warm_up, self._take)
-        lockstep = self._if_wanted(load)
-        told = self._if_wanted(lambda: json.dumps(scene.describe(), allow_nan=False))
-        return lockstep, told
+    def compiled(self) -> Lockstep:
+        """The agents, ready to go, after another process has compiled what they need."""
+        self._refuse_abandoned()
+        try:
+            return with_kernels("open", self.given, self._stop, partial(warmed_up, self.scene, self._stop), self._take)
+        finally:
+            memory.give_back()
 
     def _take(self, words: str) -> None:
         self.words = words
 
-    def _if_wanted(self, piece: Callable[[], T]) -> T:
+    def _refuse_abandoned(self) -> None:
         if self._stop[0]:
             raise AbandonedError
-        return piece()
+
+
+class Ahead:
+    """The panels that a page may open next: their agents are compiled while it shows another.
+
+    Args:
+        given: the scene on the screen; if it is no panel, nothing is compiled.
+    """
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        panels = [read_config(preset.config).given() for preset in PRESETS]
+        place = panels.index(given) if given in panels else None
+        self._panels = [] if place is None else panels[place + 1 :] + panels[:place]
+        self._stop = np.zeros(1, dtype=np.uint8)
+
+    def compile(self) -> None:
+        """Compile for one panel after the other."""
+        while self._panels and not self._stop[0]:
+            panel = self._panels.pop(0)
+            if panel not in _compiled_ahead and compile_elsewhere("open", panel, self._stop):
+                _compiled_ahead.append(panel)
+
+    def finish(self) -> None:
+        """Begin with no other panel: the page has opened one, perhaps that which is being compiled."""
+        self._panels = []
+
+    def stop(self) -> None:
+        """End soon: the page is closed."""
+        self.finish()
+        self._stop[0] = 1
+
+
+_compiled_ahead: list[dict[str, Any]] = []  # panels
 
 
 def warmed_up(scene: Scene, stop: NDArray[np.uint8]) -> Lockstep:

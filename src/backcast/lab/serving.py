@@ -54,6 +54,7 @@ def serve(
         token: Ask for this token; None is BACKCAST_LAB_TOKEN of the environment, or a new one where one is needed.
         allow_hosts: Further names by which browsers may call this lab, such as that of a proxy; a token is asked for.
     """
+    from backcast.lab import standin
     from backcast.lab.session import Session
 
     _check_names(allow_hosts)
@@ -71,7 +72,11 @@ def serve(
             if open_browser and token is None and _has_browser():
                 threading.Thread(target=webbrowser.open, args=[url], daemon=True).start()
 
-        LabServer(lab, ready).run([listening])
+        standin.prepare()
+        try:
+            LabServer(lab, ready).run([listening])
+        finally:
+            standin.end_all()
 
 
 class LabServer(uvicorn.Server):

@@ -2,7 +2,7 @@
 
 Messages only say what is wanted; one task does it, in short slices of compiled work beside the event loop, so that the
 latest wish counts and pages take turns. A frame is sent when the page has drawn the one before: what
-happens meanwhile is never queued.
+happens meanwhile is never queued. Agents that have to be compiled live interpreted in another process meanwhile.
 """
 
 import asyncio
@@ -11,19 +11,19 @@ import json
 import math
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
 from backcast.core.errors import InputError
+from backcast.lab import standin
 from backcast.lab.compile_in_child import AbandonedError
-from backcast.lab.frames import encode
 from backcast.lab.further_seeds import Further
-from backcast.lab.inspection import answer
 from backcast.lab.lockstep import NEVER, Lockstep
 from backcast.lab.memory import give_back
 from backcast.lab.messages import Ask, Drawn, Go, Message, More, Open, Play, Seek, error_message, hello, read_message
-from backcast.lab.scene_opening import Opening
+from backcast.lab.pair import Here, Moment, Pair
+from backcast.lab.scene_opening import Ahead, Opening
 
 T = TypeVar("T")
 
@@ -32,7 +32,10 @@ _FRAME = 1 / 45  # seconds between frames, at least
 _PATIENCE = 0.3  # seconds of silence before a page is told that work is under way
 _ASLEEP = 10.0  # seconds after which a page that draws nothing is taken to be asleep
 _threads = ThreadPoolExecutor(4, thread_name_prefix="backcast-lab")
-_openers = ThreadPoolExecutor(2, thread_name_prefix="backcast-lab-open")  # long work: it must not hold up the short
+_openers = ThreadPoolExecutor(2, thread_name_prefix="backcast-lab-open")  # longer work: it must not hold up the short
+_compilers = ThreadPoolExecutor(2, thread_name_prefix="backcast-lab-compile")  # they wait for processes, for long
+_ahead = ThreadPoolExecutor(1, thread_name_prefix="backcast-lab-ahead")  # and so do those for whom nobody waits yet
+_others = ThreadPoolExecutor(standin.MOST, thread_name_prefix="backcast-lab-other")  # and those for agents elsewhere
 
 
 class Session:
@@ -48,11 +51,15 @@ class Session:
     ) -> None:
         self._send_text, self._send_bytes = send_text, send_bytes
         self._wake = asyncio.Event()
-        self._lockstep: Lockstep | None = None
+        self._pair: Pair | None = None
         self._further: Further | None = None
         self._opening: Open | None = None  # a scene that is wanted
+        self._shown: Opening | None = None  # the one that is on the screen
         self._preparing: Opening | None = None  # one that is being made
+        self._compiled: Future[Lockstep] | None = None  # the agents on the screen, if they have to be compiled
+        self._ahead: Ahead | None = None  # what may be on the screen next
         self._wanted: Go | Seek | None = None  # a moment that is wanted
+        self._aim: tuple[int, int] | None = None  # the same as a tick and an episode, whatever is first
         self._goal: Callable[[float], bool] | None = None  # the way there: to be called until it says that it is done
         self._asked: int | None = None  # a state that is asked about
         self._report: dict[str, Any] | None = None  # of further seeds, not told yet
@@ -69,7 +76,7 @@ class Session:
             message = read_message(text)
             self._want(message)
         except InputError as error:
-            await self._send_text(error_message(str(error), "message"))
+            await self._send_text(error_message(error, "message"))
         self._wake.set()
 
     def close(self) -> None:
@@ -77,10 +84,19 @@ class Session:
         self._abandon_opening()
         if self._further is not None:
             self._further.stop()
-        if self._lockstep is not None:
-            self._lockstep.stop[0] = 1
-        self._lockstep = self._further = self._goal = None
+        if self._ahead is not None:
+            self._ahead.stop()
+        self._leave()
+        self._further = self._goal = None
         _threads.submit(give_back)
+
+    def _leave(self) -> None:
+        """Let go of the agents on the screen, and of all that is compiled for them."""
+        if self._shown is not None:
+            self._shown.abandon()
+        if self._pair is not None:
+            _threads.submit(self._pair.close)
+        self._pair = self._shown = self._compiled = None
 
     def _want(self, message: Message) -> None:
         """Note what a message wants; what it replaces is forgotten."""
@@ -88,8 +104,8 @@ class Session:
             self._drawn = self._drawn or message.frame == self._number
         elif isinstance(message, Open):
             self._abandon_opening()
-            self._opening, self._wanted, self._goal, self._playing = message, None, None, False
-        elif self._opening is None and self._lockstep is None and self._preparing is None:
+            self._opening, self._wanted, self._goal, self._aim, self._playing = message, None, None, None, False
+        elif self._opening is None and self._shown is None and self._preparing is None:
             raise InputError(f"{message.do}: there is no scene yet; open one first")
         elif isinstance(message, Play):
             self._playing, self._speed, self._clock = True, message.speed, time.monotonic()
@@ -108,10 +124,10 @@ class Session:
         if self._further is not None:
             self._further.stop()
             self._further = self._report = None
-        if on and self._lockstep is not None:
+        if on and self._shown is not None:
             loop = asyncio.get_running_loop()
             self._further = further = Further(
-                self._lockstep.scene, lambda report: loop.call_soon_threadsafe(self._take_report, further, report)
+                self._shown.scene, lambda report: loop.call_soon_threadsafe(self._take_report, further, report)
             )
             further.start()
 
@@ -127,95 +143,182 @@ class Session:
             self._wake.clear()
             if self._opening is not None:
                 await self._open(self._opening)
-            elif self._lockstep is not None:
-                await self._go_on(self._lockstep)
+            elif self._compiled is not None and self._compiled.done():
+                await self._relieve(self._compiled)
+            elif self._pair is not None:
+                await self._go_on(self._pair)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):  # wait_for of Python 3.11 may swallow a cancellation
                     await self._wake.wait()
 
     async def _open(self, wanted: Open) -> None:
         """Make a scene; if it cannot be made, or another is wanted meanwhile, the one before stays."""
-        self._opening, self._preparing = None, Opening(wanted.config)
+        self._opening, opening = None, Opening(wanted.config)
+        self._preparing = opening
         async with asyncio.TaskGroup() as tasks:
-            telling = tasks.create_task(self._tell_of_long_work(self._preparing))
-            made = await self._made(self._preparing)
+            telling = tasks.create_task(self._tell_of_long_work(opening))
+            made = await self._made(opening)
             telling.cancel()
         self._preparing = None
         if made is None or self._opening is not None:
             return
-        lockstep, scene = made
+        told, lockstep = made
         self._want_further(False)
-        if self._lockstep is not None:
-            self._lockstep.stop[0] = 1
-        self._lockstep, self._known, self._changed, self._asked = lockstep, 0, True, None
+        self._leave()
+        if self._ahead is not None:
+            self._ahead.finish()
+        self._shown, self._known, self._changed, self._asked = opening, 0, True, None
         self._clock = time.monotonic()
-        await self._send_text(scene)
-        self._goal = lockstep.way_to(wanted.at)
+        await self._send_text(told)
+        if self._aim is None:
+            self._aim = (wanted.at, NEVER)
+        if lockstep is not None:
+            self._pair = Here(lockstep)
+            self._look_ahead(opening)
+        else:
+            await self._begin_elsewhere(opening)
 
-    async def _made(self, opening: Opening) -> tuple[Lockstep, str] | None:
-        """A scene; None if it cannot be made, which the page is told, or is no longer wanted."""
+    async def _made(self, opening: Opening) -> tuple[str, Lockstep | None] | None:
+        """What is told of a scene, and its agents unless they have to be compiled.
+
+        None if it cannot be made, which the page is told, or is no longer wanted.
+        """
         try:
-            made: tuple[Lockstep, str] = await _beside(opening.make, _openers)
+            told = await _beside(opening.describe, _openers)
+            return told, await _beside(opening.loaded, _openers)
         except AbandonedError:
             return None
         except InputError as error:
-            await self._send_text(error_message(str(error), "open"))
+            await self._send_text(error_message(error, "open"))
             self._changed = True
             return None
-        return made
 
-    async def _go_on(self, lockstep: Lockstep) -> None:
+    async def _begin_elsewhere(self, opening: Opening) -> None:
+        """Have the agents compiled; until then they live in another process, if there is one for them."""
+        loop = asyncio.get_running_loop()
+        self._compiled = compiled = _compilers.submit(opening.compiled)
+        compiled.add_done_callback(lambda _: _call(loop, self._hurry, compiled))
+        taken = _others.submit(standin.take, opening.given)
+        taken.add_done_callback(lambda _: _call(loop, self._enter, opening, taken))
+        await self._tell({"is": "busy", "about": "compiling", "words": ""})
+
+    def _enter(self, opening: Opening, taken: "Future[standin.StandIn | None]") -> None:
+        """Interpreted agents are there, unless it is too late for them."""
+        stand_in = taken.result()
+        if stand_in is not None and opening is self._shown and self._pair is None and self._compiled is not None:
+            self._pair = stand_in
+            self._wake.set()
+        elif stand_in is not None:
+            _threads.submit(stand_in.close)
+
+    def _hurry(self, compiled: "Future[Lockstep]") -> None:
+        """What was waited for is compiled: whatever is computed elsewhere is no longer wanted."""
+        if compiled is self._compiled:
+            if self._pair is not None and not compiled.cancelled() and compiled.exception() is None:
+                _threads.submit(self._pair.close)
+            self._wake.set()
+
+    async def _relieve(self, compiled: "Future[Lockstep]") -> None:
+        """Let compiled agents take the place of interpreted ones, at the same moment of the same run."""
+        self._compiled = None
+        try:
+            lockstep = compiled.result()
+        except AbandonedError:
+            return
+        except InputError as error:
+            await self._send_text(error_message(error, "open"))
+            return
+        before = self._pair.moment if self._pair is not None else Moment(0, 0, -1, True, False)
+        self._pair = here = Here(lockstep)
+        self._goal, self._changed = _catch_up(here, before, self._aim), True
+        if self._shown is not None:
+            self._look_ahead(self._shown)
+
+    def _look_ahead(self, opening: Opening) -> None:
+        """While the page shows a panel, compile for the next ones."""
+        if self._ahead is not None:
+            self._ahead.stop()
+        self._ahead = Ahead(opening.given)
+        _ahead.submit(self._ahead.compile)
+
+    async def _go_on(self, pair: Pair) -> None:
         """A slice of what is wanted, then a frame if the page is ready for one."""
+        try:
+            await self._do_what_is_wanted(pair)
+        except standin.StandInEndedError:
+            if self._compiled is None or not self._compiled.done():
+                self._pair = None  # it was ended by somebody else: the compiler is waited for
+
+    async def _do_what_is_wanted(self, pair: Pair) -> None:
         if self._wanted is not None:
-            self._goal, self._wanted = _goal(lockstep, self._wanted), None
+            self._aim, self._wanted, self._goal = _aim(pair.moment, self._wanted), None, None
+        if self._goal is None and self._aim is not None:
+            self._goal = pair.way_to(*self._aim)
         if self._goal is not None:
-            await self._reach(lockstep, self._goal)
+            await self._reach(pair, self._goal)
         elif self._playing and not self._asleep:
-            await self._play(lockstep)
+            await self._play(pair)
         if self._changed and self._drawn and self._goal is None and time.monotonic() - self._sent_at >= _FRAME:
-            await self._send_frame(lockstep)
+            await self._send_frame(pair)
         if self._asked is not None:
-            await self._answer(lockstep, self._asked)
+            await self._answer(pair, self._asked)
         if self._report is not None:
             report, self._report = self._report, None
             await self._send_text(await _beside(partial(json.dumps, report, allow_nan=False)))
 
-    async def _reach(self, lockstep: Lockstep, goal: Callable[[float], bool]) -> None:
-        """Some of the way to a moment that is wanted."""
+    async def _reach(self, pair: Pair, goal: Callable[[float], bool]) -> None:
+        """Some of the way to a moment that is wanted; of a long way, some moments are shown."""
         started, done = time.monotonic(), False
-        while not done and self._wanted is None and self._opening is None:
-            done = await _beside(partial(goal, _SLICE))
+        while not done and self._wanted is None and self._opening is None and not self._is_relieved(pair):
+            done = await _beside(partial(goal, _SLICE), self._threads_for(pair))
             if not done and time.monotonic() - started > _PATIENCE:
                 started = time.monotonic()
-                await self._tell({"is": "busy", "about": "running", "at": lockstep.at})
+                await self._tell({"is": "busy", "about": "running", "at": pair.moment.at})
+                if self._drawn:
+                    await self._send_frame(pair)
         if done:
-            self._goal, self._changed, self._clock = None, True, time.monotonic()
+            self._goal, self._aim, self._changed, self._clock = None, None, True, time.monotonic()
 
-    async def _play(self, lockstep: Lockstep) -> None:
+    def _is_relieved(self, pair: Pair) -> bool:
+        """Whether compiled agents are about to take the place of these."""
+        return self._compiled is not None and self._compiled.done()
+
+    async def _play(self, pair: Pair) -> None:
         """The ticks that are due; what there is no time for is left out."""
         now = time.monotonic()
         due = math.floor((now - self._clock) * self._speed)
         if due < 1:
             return
         self._clock = now if now - self._clock > 10 * _SLICE + 1 / self._speed else self._clock + due / self._speed
-        await _beside(partial(lockstep.play, due, _SLICE))
+        await _beside(partial(pair.play, due, _SLICE), self._threads_for(pair))
         self._changed = True
-        self._playing = self._playing and not lockstep.finished
+        self._playing = self._playing and not pair.moment.finished
 
-    async def _answer(self, lockstep: Lockstep, s: int) -> None:
+    async def _answer(self, pair: Pair, s: int) -> None:
         self._asked = None
         try:
-            await self._tell(await _beside(partial(answer, lockstep, s)))
+            await self._tell(await _beside(partial(pair.answer, s), self._threads_for(pair)))
         except InputError as error:
-            await self._send_text(error_message(str(error), "ask"))
+            await self._send_text(error_message(error, "ask"))
 
-    async def _send_frame(self, lockstep: Lockstep) -> None:
+    async def _send_frame(self, pair: Pair) -> None:
         self._number += 1
-        state = {"frame": self._number, "playing": self._playing, "speed": self._speed}
-        frame = await _beside(partial(encode, lockstep, state, self._known))
-        self._known = len(lockstep.curves[0].steps)
+        state = {"frame": self._number, "playing": self._playing, "speed": self._speed, "waits": self._waits}
+        state["reaching"] = self._goal is not None
+        frame, self._known = await _beside(partial(pair.frame, state, self._known), self._threads_for(pair))
         self._drawn, self._changed, self._sent_at = False, False, time.monotonic()
         await self._send_bytes(frame)
+
+    @property
+    def _waits(self) -> str | None:
+        """What the compiler does for the agents on the screen, in words; None if they are compiled."""
+        if self._compiled is None or self._shown is None:
+            return None
+        return self._shown.words or "compiling"
+
+    def _threads_for(self, pair: Pair) -> ThreadPoolExecutor:
+        """Threads that wait for another process, or compute."""
+        return _threads if isinstance(pair, Here) else _others
 
     @property
     def _asleep(self) -> bool:
@@ -224,13 +327,17 @@ class Session:
 
     def _pause(self) -> float | None:
         """Seconds until there is something to do even if no message comes; None: until one comes."""
-        if self._opening is not None or self._wanted is not None or self._goal is not None:
+        if self._opening is not None or (self._compiled is not None and self._compiled.done()):
+            return 0.0
+        if self._pair is None:
+            return None
+        if self._wanted is not None or self._goal is not None or self._aim is not None:
             return 0.0
         now = time.monotonic()
         waits = []
-        if self._playing and self._lockstep is not None and not self._asleep:
+        if self._playing and not self._asleep:
             waits.append(self._clock + 1 / self._speed - now)
-        if self._changed and self._drawn and self._lockstep is not None:
+        if self._changed and self._drawn:
             waits.append(self._sent_at + _FRAME - now)
         return max(0.001, min(waits)) if waits else None
 
@@ -240,7 +347,7 @@ class Session:
         while True:
             if opening.words != told:
                 told = opening.words
-                await self._tell({"is": "busy", "about": "compiling", "words": told})
+                await self._tell({"is": "busy", "about": "opening", "words": told})
             await asyncio.sleep(_PATIENCE)
 
     async def _tell(self, message: dict[str, Any]) -> None:
@@ -252,14 +359,32 @@ async def _beside(work: Callable[[], T], threads: ThreadPoolExecutor = _threads)
     return await asyncio.get_running_loop().run_in_executor(threads, work)
 
 
-def _goal(lockstep: Lockstep, message: Go | Seek) -> Callable[[float], bool]:
-    """The way to a moment."""
+def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *given: Any) -> None:
+    """Call a function in the thread of an event loop, if that still runs."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(function, *given)
+
+
+def _aim(moment: Moment, message: Go | Seek) -> tuple[int, int]:
+    """The tick and the episode that are wanted, whatever is first."""
     if isinstance(message, Seek):
-        return lockstep.way_to(message.at)
+        return message.at, NEVER
     if message.do == "step":
-        return lockstep.way_to(lockstep.at + 1)
+        return moment.at + 1, NEVER
     if message.do == "episode":
-        return lockstep.way_to(NEVER, lockstep.episode + (1 if lockstep.between else 0))
-    if message.do == "end":
-        return lockstep.way_to(NEVER)
-    return lambda seconds: True
+        return NEVER, moment.episode + (1 if moment.between else 0)
+    return (NEVER, NEVER) if message.do == "end" else (moment.at, NEVER)
+
+
+def _catch_up(pair: Pair, before: Moment, aim: tuple[int, int] | None) -> Callable[[float], bool]:
+    """The way of agents that take the place of others: as far as those ever were, then to where they are wanted."""
+    ways = [pair.way_to(before.furthest, NEVER)]
+
+    def go_on(seconds: float) -> bool:
+        if len(ways) == 1:
+            if not ways[0](seconds):
+                return False
+            ways.append(pair.way_to(*(aim or (before.at, NEVER))))
+        return ways[1](seconds)
+
+    return go_on

@@ -29,6 +29,7 @@ def as_python(given: Mapping[str, Any]) -> str:
     world = WorldSpec(**given["world"])
     what, numbers = _PRINTED[world.judged_by]
     lines = [
+        *_about_changes(given),
         *(f"import {module}" for module in homes_of(given)),
         "import backcast as bc",
         "",
@@ -53,6 +54,7 @@ def as_toml(given: Mapping[str, Any]) -> str:
     blocks = [
         [
             "# backcast sweep lab.toml --out lab",
+            *_about_changes(given),
             f"title = {_quoted('From the lab: ' + world.name)}",
             f"episodes = {given['episodes']}",
             f"seeds = {seeds}  # 0 to {seeds - 1}; on the screen it is {seed}",
@@ -63,6 +65,13 @@ def as_toml(given: Mapping[str, Any]) -> str:
         *(["[[agents]]", *(f"{name} = {_toml(value)}" for name, value in each.items())] for each in _labelled(given)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _about_changes(given: Mapping[str, Any]) -> list[str]:
+    """A comment where the world was changed by hand, which neither a script nor a study says."""
+    changes = len(given.get("changes", ()))
+    many = "a cell was changed" if changes == 1 else f"{changes} cells were changed"
+    return [f"# In the lab {many} during the run; here the world stays as it was at first."] if changes else []
 
 
 def _python_world(world: WorldSpec) -> str:

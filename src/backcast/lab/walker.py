@@ -24,6 +24,7 @@ from backcast.lab.credit import Credit, How, ValueChange, counted, credit_of
 from backcast.lab.scene import Era, Scene
 from backcast.planners.contract import AnyPlanner, CompleteStatePlanner, turns
 from backcast.planners.witness import Witness, way, witnessed
+from backcast.worlds.stepping import Table
 
 TRAIL = 200  # states of an episode that are shown
 
@@ -67,7 +68,7 @@ class Walker:
 
     def __init__(self, scene: Scene, agent: Agent, stop: NDArray[np.uint8]) -> None:
         self.scene, self.agent, self.stop = scene, agent, stop
-        self.tables, self.schedule = scene.world.tables, agent.rates(scene.episodes)
+        self.side, self.schedule = (0 if agent is scene.agents[0] else 1), agent.rates(scene.episodes)
         parts = scene.parts_of(agent)
         largest = float(np.abs(scene.world.truth).max()) if scene.world.is_prediction else 0.0
         nowhere = EpisodeState(0, 0, 0.0, largest, True, False)
@@ -91,7 +92,16 @@ class Walker:
     @property
     def era(self) -> Era:
         """What is true at this moment: where the next step is taken."""
-        return self.scene.eras[self.scene.era(self.now.taken)]
+        return self.scene.eras[self.era_number]
+
+    @property
+    def era_number(self) -> int:
+        """Its number."""
+        return self.scene.era(self.side, self.now.taken)
+
+    def table_at(self, taken: int) -> Table:
+        """The world after so many real steps as compiled loops walk it."""
+        return self.scene.eras[self.scene.era(self.side, taken)].world.steps_table
 
     @property
     def rates(self) -> Vector:
@@ -133,7 +143,7 @@ class Walker:
         if self.lost:
             now.place = now.place._replace(steps=0)
             return
-        table = self.tables.at(now.before)
+        table = self.table_at(now.before)
         s = int(table.draw_start(uniform(now.world_stream)))
         now.place = EpisodeState(s, 0, 0.0, now.place.largest, bool(table.terminal[s]), False)
         self._witness.seen[0] = 0
@@ -149,8 +159,8 @@ class Walker:
         now = self.now
         most = min(steps, self.scene.limit)
         while not self.over and now.place.steps < most and not self.stop[0]:  # twice if the world changes on the way
-            holds = self.tables.holds_until(now.taken, now.before + most) - now.before
-            arguments = self.tables.at(now.taken), now.parts, self.rates, now.world_stream, now.agent_stream
+            holds = self.scene.holds_until(self.side, now.taken, now.before + most) - now.before
+            arguments = self.table_at(now.taken), now.parts, self.rates, now.world_stream, now.agent_stream
             with compiling_for(self.agent.name):
                 now.place = _plain(walk(*arguments, now.place, holds, self.stop))
         self._conclude()
@@ -173,7 +183,7 @@ class Walker:
         step = self._next_step()
         learn_from(self.now.parts, self.rates, step)
         before = yield from self._change("learning", None, before)
-        before = yield from self._planned(_plans(self.now.parts, self.rates, step), before)
+        before = yield from self._planned(_plans(self.now.parts, self.rates, step), before, explained=True)
         self.now.place = _plain(arrive(self.now.parts, self.now.place, step))
         planned = self.now.parts.updates[PLANNING]
         self._conclude()
@@ -181,23 +191,26 @@ class Walker:
             how = "elsewhere" if self.now.parts.updates[PLANNING] > planned else "learning"
             yield from self._change(how, None, before)
 
-    def _planned(self, plans: "Iterator[Plan]", before: Vector) -> Changes:
-        """Plan, and yield what each plan has changed; the values after the last."""
+    def _planned(self, plans: "Iterator[Plan]", before: Vector, explained: bool = False) -> Changes:
+        """Plan, and yield what each plan has changed, `explained` by the planner after a step; the values at last."""
         for how, origin, parts, plan in plans:
             parts.updates[PLANNING] += plan()
-            before = yield from self._change(how, origin, before, parts)
+            why = parts.planner.explain(self.scene.name_of) if explained else ""
+            before = yield from self._change(how, origin, before, parts, why)
         return before
 
-    def _change(self, how: How, origin: int | None, before: Vector, planned: Parts | None = None) -> Changes:
+    def _change(
+        self, how: How, origin: int | None, before: Vector, planned: Parts | None = None, why: str = ""
+    ) -> Changes:
         """Yield what has changed, by an agent that planned or by learning; the values after it."""
         after, parts = self.action_values, planned or self.now.parts
         rate = partial(parts.planner.step_taken, alpha=float(self.rates[ALPHA_PLAN]))
-        yield ValueChange(how, origin, before, after, parts.model, rate, parts.discount)
+        yield ValueChange(how, origin, before, after, parts.model, rate, parts.discount, why)
         return after
 
     def _next_step(self) -> Step:
         """The agent acts, and the world answers; the witness is told."""
-        now, table = self.now, self.tables.at(self.now.taken)
+        now, table = self.now, self.table_at(self.now.taken)
         s, a, r, s2, ends, first = next_step(
             table, now.parts, self.rates, now.world_stream, now.agent_stream, now.place
         )
@@ -222,7 +235,8 @@ def _plans(parts: Parts, rates: Vector, step: Step) -> Iterator[Plan]:
     for alone in _one_by_one(parts):
         planner, model, values, discount = alone.planner, alone.model, alone.values, alone.discount
         if not _plans_from_states(planner):
-            yield "elsewhere", None, alone, partial(planner.plan, model, values, step, discount, rates)
+            how: How = "values" if planner.direction() == "values" else "elsewhere"
+            yield how, None, alone, partial(planner.plan, model, values, step, discount, rates)
             continue
         for s, ends, planned in turns(planner, model, values, step, discount):
             if planned:

@@ -26,6 +26,7 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import Step
 from backcast.models.linked import LinkedModel, twin_of
+from backcast.planners.contract import Direction
 from backcast.planners.prior import NoPrior, Prior
 from backcast.planners.queue import NEGLIGIBLE, Queue, dequeue, first_priority, settle, withdraw
 from backcast.values.table import TableValues
@@ -33,6 +34,7 @@ from backcast.values.table import TableValues
 FADES = 0.01  # of the mean gain: what a real step brought a few hundred steps ago no longer counts
 BELOW = 1e-12  # how far below v(s) an action is shown that is not chosen
 MOST = 16  # choices that are remembered, for those who watch
+NAMED = 3  # of them, in words
 
 
 class Gate(NamedTuple):
@@ -130,16 +132,21 @@ class Blend(NamedTuple):
         return list(zip(self.choices.states[:number].tolist(), self.choices.promised[:number].tolist(), strict=True))
 
     @in_python
+    def direction(self) -> Direction:
+        """It gives states new values: all their actions follow."""
+        return "values"
+
+    @in_python
     def explain(self, name_of: Callable[[int], str]) -> str:
         """Which direction was chosen after the last real step, and why: what each candidate promised."""
         if not self.choices.number[0]:
-            return f"No state promises more than a real step brings, {worth(self.gate):.2g}."
+            return f"Nothing promises more than a real step brings, {worth(self.gate):.2g}: it does not plan."
         (s, gained), *planned = self.chosen()
         words = f"Forethought: {name_of(s)} gained {gained:.2g}."
         if planned:
-            promises = ", ".join(f"{name_of(x)} ({promised:.2g})" for x, promised in planned)
-            more = int(self.choices.number[0]) - MOST
-            words += f" Hindsight, by what they promised: {promises}{f' and {more:,} more' if more > 0 else ''}."
+            named = [f"{name_of(x)} ({promised:.2g})" for x, promised in planned[:NAMED]]
+            more = int(self.choices.number[0]) - 1 - len(named)
+            words += f" Hindsight, by what they promised: {', '.join(named)}{f' and {more:,} more' if more else ''}."
         return f"{words} {self._left_out(name_of)}"
 
     def _left_out(self, name_of: Callable[[int], str]) -> str:
@@ -148,8 +155,9 @@ class Blend(NamedTuple):
         if promised <= 0.0:
             return "Nothing else waits."
         x = int(self.queue.priority[: self.value.size].argmax())
-        why = f"less than the {least:.2g} of a real step" if promised < least else "but there were enough updates"
-        return f"Next: {name_of(x)} promises {promised:.2g}, {why}."
+        if promised < least:
+            return f"It stops: {name_of(x)} promises {promised:.2g}, less than a real step brings, {least:.2g}."
+        return f"{name_of(x)[:1].upper()}{name_of(x)[1:]} promises {promised:.2g}, but all updates are used."
 
 
 @kernel

@@ -14,7 +14,7 @@ from backcast.core.interaction import Step
 from backcast.models.contract import Model
 from backcast.values.contract import Values
 
-Direction = Literal["forward", "backward", "elsewhere"]
+Direction = Literal["forward", "backward", "elsewhere", "values"]
 
 
 class Origins(NamedTuple):
@@ -61,7 +61,11 @@ class Planner(PlannerPart[M, V], Protocol[M, V]):
         """Ask memory for what is kept of s, where the agent, which is `here`, may be next; asked in large worlds."""
 
     def direction(self) -> Direction:
-        """Whether it plans "forward" or "backward" from the states of a step: how arrows are drawn; or "elsewhere"."""
+        """How arrows are drawn.
+
+        "forward" or "backward" from the states of a step; "elsewhere", if it updates whatever pairs it likes; "values",
+        if it gives states new values, which their actions follow.
+        """
 
     def explain(self, name_of: Callable[[int], str]) -> str:
         """Why it planned after the last step as it did, in words for those who watch; empty if it does not say."""

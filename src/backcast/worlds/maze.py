@@ -1,14 +1,14 @@
 """Text mazes: the control worlds of the paper's studies, and any other drawn with characters."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import Indices, Mask, as_whole
+from backcast.core.arrays import Indices, Mask, Vector, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import breadth_first
 from backcast.core.setting_types import Bounds, Label
@@ -131,19 +131,69 @@ def maze(
     limit = patience if max_steps is None else max_steps
     name = _name(text, slip, reward_probability)
 
-    def world_of(field: str, cells: np.ndarray, shut: Mask, name: str, change: Change | None) -> World:
-        following, start, goal = _moves(cells, shut), (cells == "S").ravel(), (cells == "G").ravel()
-        _refuse_unreachable(field, cells, following, start, goal)
-        outcomes = _outcomes(following, goal, slip, reward_probability)
-        mdp = outcomes.mdp(cells.size, len(MOVES), discount, start / start.sum(), goal)
-        return World(name, mdp, outcomes, max_steps=limit, layout=cells, later=change)
-
+    how = (slip, reward_probability, discount, limit)
     wall = (cells == "X").ravel()
     if later is None:
-        return world_of("text", cells, wall, name, None)
+        return _world_of("text", cells, wall, name, how)
     step, cells_later = _read_later(later, cells)
-    after = world_of("later", cells_later, wall & (cells_later == "X").ravel(), f"{name}-later", None)
-    return world_of("text", cells, wall, f"{name}-changes-{step}", Change(step, after))
+    after = _world_of("later", cells_later, wall & (cells_later == "X").ravel(), f"{name}-later", how)
+    return replace(_world_of("text", cells, wall, f"{name}-changes-{step}", how), later=Change(step, after))
+
+
+def altered_maze(
+    world: World,
+    changes: Sequence[tuple[int, str | float]],
+    slip: float = 0.0,
+    reward_probability: float = 1.0,
+    discount: float = 0.99,
+) -> World:
+    """What a maze becomes when cells change, one after the other: (cell, "X" for a wall, "." for floor, or a reward).
+
+    A reward is earned by entering the cell; that of a goal takes the place of 1. Starts and goals stay what they are.
+    An agent that stands where a wall appears can leave it, and not come back.
+
+    Args:
+        world: the maze before the first change.
+        changes: of cells, in the order in which they happen.
+        slip: as in the maze.
+        reward_probability: as in the maze.
+        discount: as in the maze.
+    """
+    cells, rewards = world.layout.copy(), dict[int, float]()
+    shut = (cells == "X").ravel()
+    for cell, to in changes:
+        row, column = divmod(as_whole("changes", cell, 0, cells.size - 1), cells.shape[1])
+        if not isinstance(to, str):
+            rewards[cell] = float(to)
+        elif cells[row, column] in "SG":
+            what = "start" if cells[row, column] == "S" else "goal"
+            raise InputError(f"changes: {_place(cells, cell)} is a {what}, which cannot become a wall")
+        else:
+            cells[row, column] = to
+        shut = shut & (cells == "X").ravel()
+    limit = 0 if world.max_steps is None else world.max_steps
+    how = (slip, reward_probability, discount, limit)
+    return _world_of("changes", cells, shut, f"{world.name}-changed", how, rewards)
+
+
+def _world_of(
+    field: str,
+    cells: np.ndarray,
+    shut: Mask,
+    name: str,
+    how: tuple[float, float, float, int],
+    rewards: Mapping[int, float] | None = None,
+) -> World:
+    """A maze in which nobody leaves a cell that is shut; entering a cell may earn a reward."""
+    slip, reward_probability, discount, limit = how
+    following, start, goal = _moves(cells, shut), (cells == "S").ravel(), (cells == "G").ravel()
+    _refuse_unreachable(field, cells, following, start, goal)
+    worth = goal.astype(np.float64)
+    for cell, reward in (rewards or {}).items():
+        worth[cell] = reward
+    outcomes = _outcomes(following, goal, worth, slip, reward_probability)
+    mdp = outcomes.mdp(cells.size, len(MOVES), discount, start / start.sum(), goal)
+    return World(name, mdp, outcomes, max_steps=limit, layout=cells)
 
 
 @register_world("blocking-maze", purpose="control", label="Blocking maze, which changes", sketch=TextSketch())
@@ -270,8 +320,11 @@ def _place(cells: np.ndarray, cell: int) -> str:
     return f"line {cell // cells.shape[1] + 1}, column {cell % cells.shape[1] + 1}"
 
 
-def _outcomes(following: Indices, goal: Mask, slip: float, reward_probability: float) -> Outcomes:
-    """P(s' | s, a) = (1 − slip) [s' is where a leads] + slip / 4 for where each of the four moves leads."""
+def _outcomes(following: Indices, goal: Mask, worth: Vector, slip: float, reward_probability: float) -> Outcomes:
+    """P(s' | s, a) = (1 − slip) [s' is where a leads] + slip / 4 for where each of the four moves leads.
+
+    Entering s' earns what it is worth; in a goal only with a probability.
+    """
     n_states, n_actions = following.shape
     rows = np.arange(n_states * n_actions)
     entries = [(rows, following.ravel(), np.full(rows.size, 1 - slip))]
@@ -280,12 +333,10 @@ def _outcomes(following: Indices, goal: Mask, slip: float, reward_probability: f
             slipped = np.repeat(following[:, action], n_actions)
             entries.append((rows, slipped, np.full(rows.size, slip / n_actions)))
     row, target, probability = (np.concatenate(column) for column in zip(*entries, strict=True))
-    earns = goal[target].astype(np.float64)
+    earns = np.where(goal[target] | (target != row // n_actions), worth[target], 0.0)
     if reward_probability < 1:
-        lucky, unlucky = (
-            np.where(earns > 0, reward_probability, 1.0),
-            np.where(earns > 0, 1 - reward_probability, 0.0),
-        )
+        by_chance = goal[target] & (earns != 0)
+        lucky, unlucky = np.where(by_chance, reward_probability, 1.0), np.where(by_chance, 1 - reward_probability, 0.0)
         row, target = np.tile(row, 2), np.tile(target, 2)
         probability = np.concatenate([probability * lucky, probability * unlucky])
         earns = np.concatenate([earns, np.zeros_like(earns)])

@@ -4,7 +4,8 @@ const PARTS = ["world", "left", "right"];
 const NUMBERS = ["seed", "episodes", "at", "speed"];
 const USUAL = { learn: true };
 const VIEWS = ["values", "exact", "error"];
-const ALLOWED = "world.…, left.…, right.…, seed, episodes, at, speed, view, further and story";
+const ALLOWED = "world.…, left.…, right.…, seed, episodes, changes, at, speed, view, further and story";
+const CHANGE = /^\d+:\d+:\d+:(X|\.|-?\d+(\.\d+)?)$/; // steps of the left and of the right agent, cell, what it becomes
 
 /** The fragment that holds a page: {config, at, speed, view, further, story}; what is missing is left out. */
 export function writeAddress({ config, at, speed, view, further, story }) {
@@ -15,25 +16,51 @@ export function writeAddress({ config, at, speed, view, further, story }) {
       if (said) pairs.push([`${part}.${name}`, written(name, value)]);
     }
   }
-  pairs.push(["seed", config.seed], ["episodes", config.episodes], ["at", at], ["speed", speed]);
+  const changes = config.changes?.map((change) => change.join(":")).join(",");
+  pairs.push(["seed", config.seed], ["episodes", config.episodes], ["changes", changes || null]);
+  pairs.push(["at", at], ["speed", speed]);
   pairs.push(["view", view === "values" ? null : view], ["further", further ? "true" : null], ["story", story]);
   const kept = pairs.filter(([, value]) => value !== null && value !== undefined);
   return `#${kept.map(([name, value]) => `${name}=${readable(String(value))}`).join("&")}`;
 }
 
-/** The page that a fragment holds, null if it holds none; an error that says what is wrong if it cannot be read. */
+/**
+ * The page that a fragment holds, null if it holds none. What is wrong in it is left out, and said in `wrong`, a list of
+ * sentences that is there only then.
+ */
 export function readAddress(fragment) {
   const text = fragment.replace(/^#/, "");
   if (!text) return null;
   const page = { config: {} };
+  const wrong = [];
   for (const pair of text.split("&").filter(Boolean)) {
     const [name, ...rest] = pair.split("=");
-    place(page, name, decoded(name, rest.join("=")));
+    try {
+      place(page, name, decoded(name, rest.join("=")));
+    } catch (error) {
+      wrong.push(error.message);
+    }
   }
   for (const part of PARTS) {
-    if (!page.config[part]?.kind) throw new Error(`The address has no ${part}.kind.`);
+    if (!page.config[part]?.kind) wrong.push(`The address has no ${part}.kind.`);
   }
-  return page;
+  return wrong.length ? { ...page, wrong } : page;
+}
+
+/**
+ * A config in which what is missing or refused (such as "left.alpha" or "world") is as in another that works; null if
+ * nothing was refused that it could do without.
+ */
+export function mended(config, refused, working) {
+  const result = structuredClone(config);
+  for (const part of PARTS) if (!result[part]?.kind) result[part] = structuredClone(working[part]);
+  for (const name of refused) {
+    const [part, key] = name.split(".");
+    if (PARTS.includes(part) && key && key !== "kind" && key in result[part]) delete result[part][key];
+    else if (PARTS.includes(part)) result[part] = structuredClone(working[part]);
+    else delete result[part];
+  }
+  return JSON.stringify(result) === JSON.stringify(config) ? null : result;
 }
 
 function place(page, name, text) {
@@ -42,6 +69,8 @@ function place(page, name, text) {
     page.config[part] = { ...page.config[part], [key]: read(key, text) };
   } else if (NUMBERS.includes(name)) {
     (name === "seed" || name === "episodes" ? page.config : page)[name] = number(name, text);
+  } else if (name === "changes") {
+    page.config.changes = text.split(",").map(readChange);
   } else if (name === "view") {
     if (!VIEWS.includes(text)) throw new Error(`The address has view=${text}; allowed are ${VIEWS.join(", ")}.`);
     page.view = text;
@@ -60,6 +89,12 @@ function number(name, text) {
     throw new Error(`The address has ${name}=${text}; a number, 0 or more, is expected.`);
   }
   return name === "speed" ? value : Math.floor(value);
+}
+
+function readChange(text) {
+  if (!CHANGE.test(text)) throw new Error(`The address has changes=${text}; expected are four parts, such as 12:10:5:X.`);
+  const [left, right, cell, to] = text.split(":");
+  return [Number(left), Number(right), Number(cell), "X.".includes(to) ? to : Number(to)];
 }
 
 function decoded(name, text) {

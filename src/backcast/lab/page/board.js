@@ -34,15 +34,16 @@ export class Board {
   #drawn = null; // the colours (or values) and greedy actions in the still picture; null: it is to be drawn anew
   #focused = null;
   #painting = null;
+  #picking = false; // whether states are chosen to be changed, not to be looked at
   #arrived = 0;
   #calm = false;
   #request = 0;
 
-  /** @param {{onHover?, onFocus?, onPaint?, agent?: 0|1}} tell whom to tell; which agent of the scene is shown. */
+  /** @param {{onHover?, onFocus?, onPaint?, onPick?, agent?: 0|1}} tell whom to tell; which agent of the scene is shown. */
   constructor(canvas, tell = {}) {
     this.#canvas = canvas;
     this.#context = canvas.getContext("2d");
-    this.#tell = { onHover() {}, onFocus() {}, onPaint() {}, agent: 0, ...tell };
+    this.#tell = { onHover() {}, onFocus() {}, onPaint() {}, onPick() {}, agent: 0, ...tell };
     canvas.style.display = "block";
     canvas.style.width = "100%";
     new ResizeObserver(() => this.#resize()).observe(canvas);
@@ -96,6 +97,17 @@ export class Board {
     this.#resize();
   }
 
+  /** Whether a click, or Enter, chooses a state, walls as well, to be changed. */
+  setPicking(picking) {
+    this.#picking = picking;
+    this.#canvas.style.cursor = picking ? "crosshair" : "";
+  }
+
+  /** The scene as this board's agent finds it now. */
+  get scene() {
+    return this.#scene;
+  }
+
   /** Asks for a drawing in the next animation frame, however often it is called before. */
   draw() {
     if (this.#request) return;
@@ -130,7 +142,8 @@ export class Board {
     if (!this.#fit) return null;
     const edge = this.#canvas.getBoundingClientRect();
     const state = this.#fit.stateAt(clientX - edge.left, clientY - edge.top);
-    return state !== null && !this.#editing && this.#scene.layout.kinds[state] === "X" ? null : state;
+    const isOpen = this.#editing || this.#picking;
+    return state !== null && !isOpen && this.#scene.layout.kinds[state] === "X" ? null : state;
   }
 
   /** The middle of a state in pixels from the upper left corner of the canvas. */
@@ -243,6 +256,7 @@ export class Board {
     canvas.addEventListener("pointerdown", (event) => {
       const state = this.stateAt(event.clientX, event.clientY);
       if (state === null) return;
+      if (this.#picking && !this.#editing) return this.#tell.onPick(state);
       if (!this.#editing) return this.#focus(state);
       canvas.setPointerCapture(event.pointerId);
       this.#tell.onPaint((this.#painting = state), "down");
@@ -262,6 +276,7 @@ export class Board {
     const here = this.#focused ?? this.#frame?.agent.state ?? 0;
     const way = ARROW_KEYS[event.key];
     if (way) this.#focus(this.#focused === null ? here : this.#neighbour(here, way));
+    else if (event.key === "Enter" && this.#picking) this.#tell.onPick(here);
     else if (event.key === "Enter") this.#focus(here);
     else if (event.key === "Escape") this.#focus(null);
     else return;
@@ -281,7 +296,7 @@ export class Board {
     for (let state = 0; state < x.length; state++) {
       const [right, down] = [x[state] - x[from], y[state] - y[from]];
       const [along, across] = [right * dx + down * dy, Math.abs(right * dy) + Math.abs(down * dx)];
-      if (kinds[state] === "X" || along <= 1e-6 || across > along) continue;
+      if ((kinds[state] === "X" && !this.#picking) || along <= 1e-6 || across > along) continue;
       if (along + 2 * across < least) [nearest, least] = [state, along + 2 * across];
     }
     return nearest;

@@ -83,26 +83,26 @@ function hubRadius(fit) {
 export function drawCredit(context, fit, theme, credit, colour, { grown = 1, strength = 1, range = 1 } = {}) {
   const isPlace = (state) => fit.layout.kinds[state] !== "X";
   const moved = credit.arrows.filter(([from, to, amount]) => amount !== 0 && isPlace(from) && isPlace(to));
-  const largest = Math.max(...moved.map(([, , amount]) => Math.abs(amount)));
-  const widest = widestArrow(fit, moved, largest, range);
   const hub = hubOf(credit);
   moved.sort((one, other) => Math.abs(one[2]) - Math.abs(other[2]));
   for (const [from, to, amount] of moved) {
-    const share = Math.abs(amount) / largest;
-    const width = Math.max(1, widest * (0.12 + 0.88 * share));
-    context.globalAlpha = strength * (0.35 + 0.65 * Math.sqrt(share));
-    const halo = share > 0.2 ? 2.4 : 0;
+    const look = arrowLook(amount, range, fit.size);
+    const { width } = look;
+    context.globalAlpha = strength * look.strength;
+    const halo = width > 2 ? 2.4 : 0;
     drawArrow(context, theme, curveOf(fit, from, to, hub), { width, colour, whole: amount > 0, grown, halo });
   }
   context.globalAlpha = 1;
 }
 
-/** The width of the largest arrow: less where many are as large, and where it is small in the range of the values. */
-function widestArrow(fit, moved, largest, range) {
-  const alike = moved.reduce((sum, [, , amount]) => sum + Math.abs(amount), 0) / largest;
-  const crowd = Math.min(1, Math.sqrt(5 / alike));
-  const weight = Math.max(0.25, Math.min(1, (largest / range) ** 0.2));
-  return Math.max(2, Math.min(8, fit.size * 0.12) * crowd * weight);
+/**
+ * How wide an arrow is, and how strong: on one scale for the whole run, on which the widest is a change by the whole
+ * range of the exact values. Widths grow with the root, so that a hundredth of that can still be seen.
+ */
+export function arrowLook(amount, range, size) {
+  const share = Math.min(1, Math.abs(amount) / (range || 1)) || 0;
+  const widest = Math.max(5, Math.min(10, size * 0.16));
+  return { width: Math.max(0.8, widest * Math.sqrt(share)), strength: 0.3 + 0.7 * Math.min(1, Math.sqrt(4 * share)) };
 }
 
 /** What a state is linked to: thin arrows in from its predecessors, out to its successors, fainter if less likely. */

@@ -4,8 +4,25 @@ import { byId, say } from "./dom.js";
 
 const CLEAN = { "#": "X", " ": "." };
 const cleaned = (character) => CLEAN[character] ?? character;
+const ALLOWED = ".X#SG ";
+const LEGEND = ". floor, X or # wall, S start, G goal";
 const TOOLS = { x: "X", ".": ".", s: "S", g: "G", Backspace: ".", Delete: "." };
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** What keeps these lines, as they were typed, from being a maze of at most so many rows and columns; null: nothing. */
+export function faultIn(lines, side) {
+  if (lines.every((line) => !line)) return "Draw at least one row.";
+  const width = lines[0].length;
+  const many = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+  for (const [row, line] of lines.entries()) {
+    const column = [...line].findIndex((character) => !ALLOWED.includes(character.toUpperCase()));
+    if (column >= 0) return `Line ${row + 1}, column ${column + 1} is “${[...line][column]}”; allowed are ${LEGEND}.`;
+    if (line.length !== width) return `Line ${row + 1} has ${many(line.length, "character")}, line 1 has ${width}.`;
+  }
+  const size = `${many(lines.length, "row")} and ${many(width, "column")}`;
+  const tooLarge = width > side || lines.length > side;
+  return tooLarge ? `This one has ${size}; a maze has at most ${side} of each.` : null;
+}
 
 /** The editor on a board. `onUse(text)` hears of the maze to be opened, `onToggle(open)` of opening and closing. */
 export class MazeEditor {
@@ -120,25 +137,13 @@ export class MazeEditor {
   /** Take the maze from the field of text, if it is one; whether it is. */
   #readText() {
     this.#remember();
-    const lines = byId("editor-text").value.toUpperCase().replace(/\n+$/, "").split("\n");
-    const wrong = this.#faultIn(lines);
+    const lines = byId("editor-text").value.replace(/\n+$/, "").split("\n");
+    const wrong = faultIn(lines, this.side);
     this.fail(wrong);
     if (wrong) return false;
-    this.rows = lines.map((line) => [...line].map(cleaned));
+    this.rows = lines.map((line) => [...line.toUpperCase()].map(cleaned));
     this.#show({ keepText: true });
     return true;
-  }
-
-  /** What keeps these lines from being a grid; null: nothing. */
-  #faultIn(lines) {
-    const width = lines[0].length;
-    if (lines.every((line) => !line)) return "Draw at least one row.";
-    const ragged = lines.findIndex((line) => line.length !== width);
-    const many = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
-    if (ragged > 0) return `Line ${ragged + 1} has ${many(lines[ragged].length, "character")}, line 1 has ${width}.`;
-    const tooLarge = width > this.side || lines.length > this.side;
-    const size = `${many(lines.length, "row")} and ${many(width, "column")}`;
-    return tooLarge ? `This one has ${size}; a maze has at most ${this.side} of each.` : null;
   }
 
   #remember() {

@@ -2,7 +2,7 @@
 
 import { byId, make, say, typeset } from "./dom.js";
 import { labelled, startOf } from "./fields.js";
-import { fitting, settingsOf } from "./kinds.js";
+import { asInForm, fitting, settingsOf } from "./kinds.js";
 
 const COMMON = {
   agent: ["frame", "alpha", "epsilon"],
@@ -49,13 +49,21 @@ export class Forms {
   fail(origin, message) {
     for (const each of ["world", "left", "right"]) {
       const place = byId(`${each}-error`);
-      if (place) say(place, each === origin ? message : null);
+      if (place) say(place, each === origin && message ? asInForm(message, this.#table(origin)) : null);
     }
   }
 
+  /** What can be set in a form, by name. */
+  #table(origin) {
+    if (origin === "world") return { ...this.#world(this.config.world.kind).keys, ...OF_RUNS };
+    return this.hello.kinds.find(({ name }) => name === this.config[origin].kind).settings;
+  }
+
+  /** Build a form anew unless it shows that already; what is wrong in a field goes with it. */
   #refresh(origin, shown, build) {
     const key = JSON.stringify([shown, NARROW.matches]);
-    if (this.shown[origin] === key) return;
+    const isWrong = byId(`${origin}-form`).querySelector("[aria-invalid=true]") !== null;
+    if (this.shown[origin] === key && !isWrong) return;
     this.shown[origin] = key;
     const focused = document.activeElement?.id;
     const error = make("p", { id: `${origin}-error`, class: "error", role: "alert", hidden: true });
@@ -171,6 +179,9 @@ export class Forms {
   }
 
   #tell(origin, notice = null) {
+    const { kind, ...settings } = this.config.world;
+    const { kind: before, ...had } = this.worlds.get(kind) ?? {};
+    if (kind !== before || JSON.stringify(settings) !== JSON.stringify(had)) delete this.config.changes; // of another world
     const config = structuredClone(this.config);
     this.#fill(config);
     this.onChange(config, origin, notice);

@@ -30,6 +30,7 @@ export class Fit {
     this.withArrows = this.size >= WITH_ARROWS || layout.x.length <= MANY_CELLS;
     this.ratio = ratio;
     this.boxes = layout.x.map((_, state) => this.#box(state));
+    this.rewards = new Map(layout.rewards ?? []);
   }
 
   /** The pixel at a point of the layout. */
@@ -82,8 +83,8 @@ export function shortNumber(value) {
 /** The scene as an agent finds it: a world that has changed has other walls and other exact values. */
 export function sceneIn(scene, era) {
   if (!era) return scene;
-  const { kinds, truth } = scene.later[era - 1];
-  return { ...scene, truth, layout: { ...scene.layout, kinds } };
+  const { kinds, rewards, truth } = scene.later[era - 1];
+  return { ...scene, truth, layout: { ...scene.layout, kinds, rewards } };
 }
 
 /** A scale that reaches as far as the values of states on the way, but no further than the exact ones three times. */
@@ -123,6 +124,7 @@ export function drawPlaces(context, fit, theme, states, { values, greedy, colour
     const ink = isEnd ? theme.ink : inkOnColour(fill);
     fillBox(context, fit, theme, box, fill, isEnd);
     if (kind !== ".") drawMark(context, fit, box, kind, ink);
+    if (fit.rewards.has(state)) drawReward(context, fit, box, fit.rewards.get(state), ink);
     if (isEnd || !Number.isFinite(value)) continue;
     if (fit.withNumbers) drawNumber(context, fit, box, value, ink);
     if (!greedy[state] || !fit.withArrows) continue;
@@ -226,6 +228,17 @@ function drawNumber(context, fit, box, value, ink) {
   context.textBaseline = "top";
   const inset = Math.max(4, fit.size * 0.08);
   context.fillText(shortNumber(value).replace(/^(−?)0\./, "$1."), box.left + inset, box.top + inset);
+}
+
+/** What is earned by entering a cell, in its lower right corner. */
+function drawReward(context, fit, box, reward, ink) {
+  const height = Math.min(13, Math.max(8, fit.size * 0.2));
+  context.fillStyle = ink;
+  context.font = `700 ${height}px ${FONT}`;
+  context.textAlign = "right";
+  context.textBaseline = "bottom";
+  const words = (reward < 0 ? "" : "+") + shortNumber(reward).replace(/^(−?)0\./, "$1.");
+  context.fillText(words, box.left + box.width - 3, box.top + box.height - 2, box.width - 4);
 }
 
 function centred(context, text, x, y) {

@@ -25,3 +25,10 @@ export function inWords({ kind, text, learn, ...settings }, table) {
   const told = Object.entries(settings).map(([name, value]) => `${named(name)} ${value}`);
   return [...told, ...(learn === false ? ["learning off"] : [])].join(", ");
 }
+
+/** A message about "left.alpha" or "world.slip" in the words of the form that asks for it; `table` has its fields. */
+export function asInForm(message, table) {
+  return message.replace(/(^|; )(?:left|right|world)\.(\w+)(?=:)/g, (whole, before, name) => {
+    return table[name]?.label ? before + (before ? table[name].label : capital(table[name].label)) : whole;
+  });
+}

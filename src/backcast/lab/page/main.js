@@ -1,6 +1,6 @@
 /** The page: what the session sends is shown, what one does is sent to the session. */
 
-import { readAddress, writeAddress } from "./address.js";
+import { mended, readAddress, writeAddress } from "./address.js";
 import { Board } from "./board.js";
 import { byId, throttled, typeset } from "./dom.js";
 import { MazeEditor } from "./editor.js";
@@ -19,7 +19,7 @@ const FORMS = { world: "world", seed: "world", episodes: "world", left: "left", 
 /** What is on the screen; `wanted` is the last config that was asked for, with the moment it has come to. */
 const page = {
   hello: null, scene: null, frame: null, values: null, scale: null,
-  view: "values", further: false, story: null, wanted: null, asking: false,
+  view: "values", further: false, story: null, wanted: null, asking: false, notice: null,
 };
 let forms, story, editor;
 let framesDrawn = 0;
@@ -38,6 +38,7 @@ const boards = ["left-board", "right-board"].map((id, agent) => new Board(byId(i
   onHover: (state) => editor?.editing || inspector.hover(state),
   onFocus: (state) => editor?.editing || inspector.focus(state),
   onPaint: (cell) => agent === 0 && editor?.paint(cell),
+  onPick: (cell) => changeCell(agent, cell),
 }));
 const charts = new Charts();
 
@@ -62,6 +63,7 @@ const keepAddress = throttled(() => {
 function open(config, options) {
   const { at = 0, play = transport.playing, origin = "address", story: name = null, notice = null } = options;
   page.wanted = { config, at, play, origin, story: name };
+  page.notice = notice;
   setAsking(true);
   notify(notice);
   story?.mark(name);
@@ -85,22 +87,30 @@ function openFirst(notice = null) {
   openPreset(page.hello.presets[0], { play: false, notice });
 }
 
-/** Open what the address holds, else the first panel of the story. */
+/** Open what the address holds, else the first panel of the story; what is wrong in it is said, the rest is kept. */
 function openAddress() {
-  try {
-    const held = readAddress(location.hash);
-    if (held) {
-      if (held.speed) transport.setSpeed(held.speed);
-      setView(held.view ?? "values");
-      setFurther(held.further ?? false);
-      open(held.config, { at: held.at, story: held.story });
-      return;
-    }
+  const held = readAddress(location.hash);
+  if (!held) {
     if (!page.scene) openFirst();
-  } catch (error) {
-    if (page.scene) notify(error.message);
-    else openFirst(error.message);
+    return;
   }
+  const notice = held.wrong?.join(" ") ?? null;
+  if (!held.config.world && !held.config.left && !held.config.right) {
+    if (page.scene) notify(notice);
+    else openFirst(notice);
+    return;
+  }
+  if (held.speed) transport.setSpeed(held.speed);
+  setView(held.view ?? "values");
+  setFurther(held.further ?? false);
+  const config = mended(held.config, [], workingLike(held.config)) ?? held.config;
+  open(config, { at: held.at, story: held.story, notice });
+}
+
+/** A config that works, of a panel in the same kind of world if there is one. */
+function workingLike({ world }) {
+  const { presets } = page.hello;
+  return (presets.find(({ config }) => config.world.kind === world?.kind) ?? presets[0]).config;
 }
 
 function hear(message) {
@@ -125,12 +135,35 @@ function hello(message) {
   else openAddress();
 }
 
+/** Change a cell from this moment on, while both agents live there: each has taken so many real steps by now. */
+function changeCell(side, cell) {
+  const { scene, frame } = page;
+  if (!frame || page.asking) return;
+  const kind = boards[side].scene.layout.kinds[cell];
+  const reward = byId("pick-reward").valueAsNumber;
+  const to = byId("pick").value === "reward" ? reward : kind === "X" ? "." : "X";
+  if (to === "X" && kind !== ".") return notify("A start or a goal cannot become a wall.");
+  if (Number.isNaN(to)) return notify("Say beside “Click” what is earned by entering the cell.");
+  if (byId("pick").value === "reward" && kind === "X") return notify("Nobody can enter a wall.");
+  const [left, right] = frame.agents.map(({ taken }) => taken);
+  const earlier = (scene.config.changes ?? []).filter((each) => each[0] <= left && each[1] <= right);
+  const config = { ...scene.config, changes: [...earlier, [left, right, cell, to]] };
+  return open(config, { at: frame.at, origin: "click" });
+}
+
+/** Show what a click on a board does. */
+function showPicking() {
+  const what = byId("picking").hidden ? "look" : byId("pick").value;
+  byId("pick-reward").hidden = what !== "reward";
+  boards.forEach((board) => board.setPicking(what !== "look"));
+}
+
 /** Open a maze that was drawn, with all else that was said of the world and that a drawn maze has, too. */
 function useMaze(text) {
   const { config } = page.scene;
   const { keys } = page.hello.worlds.find(({ kind }) => kind === "maze");
   const kept = Object.fromEntries(Object.entries(config.world).filter(([key]) => key in keys));
-  open({ ...config, world: { ...kept, kind: "maze", text } }, { origin: "editor" });
+  open({ ...config, changes: undefined, world: { ...kept, kind: "maze", text } }, { origin: "editor" });
 }
 
 /** The maze on the screen as text. */
@@ -156,6 +189,8 @@ function showScene(scene) {
   setScale(scene.range);
   byId("sides").style.setProperty("--tall", scene.layout.height / scene.layout.width);
   byId("draw-maze").hidden = !scene.layout.editable;
+  byId("picking").hidden = !scene.changeable;
+  showPicking();
   document.title = `${scene.agents[0].label} and ${scene.agents[1].label} in ${scene.name} · Backcast lab`;
   scene.agents.forEach(({ label }, side) => {
     const words = `${label} in ${scene.name}: values as colours. Arrow keys move from state to state.`;
@@ -170,7 +205,7 @@ function showFrame({ header, values, greedy }) {
   if (!page.scene) return;
   page.frame = header;
   page.values = values;
-  showBusy(null);
+  showBusy(header.waits ? { about: "compiling", words: header.waits } : null);
   setScale(widened(page.scale, page.scene, header.agents.map(({ era }, side) => ({ era, values: values[side] }))));
   boards.forEach((board, side) => board.setFrame(header.agents[side], values[side], greedy[side], header));
   requestAnimationFrame(() => {
@@ -182,7 +217,8 @@ function showFrame({ header, values, greedy }) {
   showWords(header);
   charts.add(header, header.episode);
   inspector.follow(header);
-  if (!page.asking) Object.assign(page.wanted, { at: header.at, play: header.playing });
+  if (page.asking || header.reaching) return;
+  Object.assign(page.wanted, { at: header.at, play: header.playing });
   keepAddress();
 }
 
@@ -190,13 +226,20 @@ function showFurther(further) {
   if (page.further) charts.showFurther(further);
 }
 
-/** Show an error where it was caused. What cannot be opened at first is replaced by the first panel of the story. */
-function fail({ message, about }) {
+/** Show an error where it was caused. What is refused of an address is left out of it, and said. */
+function fail({ message, about, fields = [] }) {
   const origin = about === "open" ? page.wanted?.origin : null;
-  const words = origin === "address" ? `The address cannot be opened. ${message}` : message;
+  const words = origin === "address" ? `The address cannot be opened as it is. ${message}.` : message;
   showBusy(null);
+  if (origin === "address") {
+    const config = mended(page.wanted.config, fields, workingLike(page.wanted.config));
+    if (config) {
+      open(config, { ...page.wanted, notice: [page.notice, words].filter(Boolean).join(" ") });
+      return;
+    }
+  }
   if (origin === "editor") editor.fail(message);
-  else if (FORMS[origin]) forms.fail(FORMS[message.match(/^\w+/)?.[0]] ?? origin, message);
+  else if (FORMS[origin]) forms.fail(FORMS[fields[0]?.split(".")[0]] ?? origin, message);
   else notify(words);
   if (about !== "open") return;
   setAsking(false);
@@ -247,6 +290,7 @@ byId("further").addEventListener("change", () => {
   charts.showFurther(null);
   keepAddress();
 });
+byId("pick").addEventListener("change", showPicking);
 byId("draw-maze").addEventListener("click", () => editor.open(mazeText()));
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault();

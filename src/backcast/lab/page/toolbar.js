@@ -41,11 +41,17 @@ export function showConnection(state, words) {
 /** That long work is under way; null: no longer. */
 export function showBusy(message) {
   if (message) {
-    const far = message.at === undefined ? "" : ` step ${whole(message.at)}`;
-    showConnection("busy", message.about === "running" ? `running…${far}` : message.words || "compiling…");
+    showConnection("busy", busyWords(message));
   } else if (byId("connection").dataset.state === "busy") {
     showConnection("open", "connected");
   }
+}
+
+/** What is waited for, in words. */
+function busyWords({ about, at, words }) {
+  if (about === "running") return `running… step ${whole(at)}`;
+  if (about === "compiling") return `${words || "compiling…"}; interpreted until then`;
+  return words || "opening…";
 }
 
 /** A notice above the boards, or none. */

@@ -190,6 +190,7 @@ function belongsToElement(key, target) {
   if (!(target instanceof Element)) return false;
   if (document.querySelector("dialog[open]")) return true;
   if (target.matches("input[type=range]")) return ["ArrowLeft", "ArrowRight", "Home", "End"].includes(key);
+  if (target.matches("input[type=checkbox]")) return key === " ";
   if (target.matches("input, textarea, select")) return true;
   return key === " " && target.closest("button, summary") !== null;
 }

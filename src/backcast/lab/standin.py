@@ -1,0 +1,172 @@
+"""Agents that live interpreted in another process until their kernels are compiled; their numbers are the same.
+
+One process waits, ready, for the next scene that has to be compiled. There are a few at most: a page that gets none
+shows its world and waits for the compiler.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import IO, Any
+
+from backcast.core.compiling import INTERPRETED
+from backcast.core.errors import InputError
+from backcast.lab.config import homes_of
+from backcast.lab.interpreter import HEAD
+from backcast.lab.pair import Moment
+
+MOST = 4  # processes, that which waits included
+_lock = threading.Lock()
+_waiting: list["Process"] = []  # at most one, and none if the lab does not serve
+_running: set["Process"] = set()
+_keeps_one = threading.Event()
+
+
+class StandInEndedError(Exception):
+    """The process has ended; the agents go on where their kernels are compiled."""
+
+
+def prepare() -> None:
+    """From now on one process waits for the next scene."""
+    _keeps_one.set()
+    _refill()
+
+
+def end_all() -> None:
+    """End all processes: the lab ends."""
+    _keeps_one.clear()
+    with _lock:
+        processes = [*_waiting, *_running]
+    for process in processes:
+        process.end()
+
+
+def take(config: dict[str, Any]) -> "StandIn | None":
+    """The agents of a scene at their beginning, interpreted; None if there is no process for them."""
+    with _lock:
+        process = _waiting.pop() if _waiting else _start()
+    _refill()
+    if process is None:
+        return None
+    try:
+        return StandIn(process, config)
+    except (StandInEndedError, InputError):
+        process.end()
+        return None
+
+
+def _refill() -> None:
+    with _lock:
+        if _keeps_one.is_set() and not _waiting and (process := _start()) is not None:
+            _waiting.append(process)
+
+
+def _start() -> "Process | None":
+    """A process that waits for a scene; None if there can be no more. The lock is held."""
+    if INTERPRETED or len(_running) >= MOST:
+        return None
+    try:
+        return Process()
+    except OSError:
+        return None
+
+
+class Process:
+    """A process that answers; whoever holds the lock of this module may start one."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-P", "-m", "backcast.lab.interpreter"]
+        pipe, environment = subprocess.PIPE, {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+        self._asking = threading.Lock()
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment)
+        _running.add(self)
+
+    def ask(self, asked: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """What it answers: a text that is JSON, and bytes; StandInEndedError if it has ended, or is ended meanwhile."""
+        assert self._process.stdout is not None
+        assert self._process.stdin is not None
+        with self._asking:
+            try:
+                self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+                self._process.stdin.flush()
+                length, of_text = HEAD.unpack(_read(self._process.stdout, HEAD.size))
+                content = _read(self._process.stdout, length)
+            except (OSError, ValueError) as error:
+                raise StandInEndedError from error
+        return json.loads(content[:of_text]), content[of_text:]
+
+    def end(self) -> None:
+        """End it, whatever it does; then there is room for another."""
+        self._process.kill()
+        with self._asking, self._process, contextlib.suppress(OSError):
+            pass  # who asked is told, then its pipes are closed
+        with _lock:
+            _running.discard(self)
+            if self in _waiting:
+                _waiting.remove(self)
+        _refill()
+
+
+class StandIn:
+    """Two agents in another process.
+
+    Args:
+        process: that waits for a scene.
+        config: the scene, as plain data.
+
+    Attributes:
+        moment: where they are.
+    """
+
+    def __init__(self, process: Process, config: dict[str, Any]) -> None:
+        self._process = process
+        self._ask(plugins=homes_of(config), config=config)
+
+    def play(self, ticks: int, seconds: float) -> None:
+        """So many ticks, or as many as there is time for; the last one is watched."""
+        self._ask(do="play", ticks=ticks, seconds=seconds)
+
+    def way_to(self, at: int, episode: int) -> Callable[[float], bool]:
+        """The way to a moment: to be called with seconds to spend until it says True."""
+        aimed = False
+
+        def go_on(seconds: float) -> bool:
+            nonlocal aimed
+            if not aimed:
+                self._ask(do="aim", at=at, episode=episode)
+                aimed = True
+            return bool(self._ask(do="go", seconds=seconds)[0]["there"])
+
+        return go_on
+
+    def frame(self, state: dict[str, Any], known_episodes: int) -> tuple[bytes, int]:
+        """What the page draws, with what the session adds; and how many episodes the page knows then."""
+        told, content = self._ask(do="frame", state=state, known=known_episodes)
+        return content, told["known"]
+
+    def answer(self, s: int) -> dict[str, Any]:
+        """All about a state."""
+        told: dict[str, Any] = self._ask(do="answer", s=s)[0]["answer"]
+        return told
+
+    def close(self) -> None:
+        """End the process, whatever it does; the next scene will need another."""
+        self._process.end()
+
+    def _ask(self, **asked: Any) -> tuple[dict[str, Any], bytes]:
+        told, content = self._process.ask(asked)
+        if "refused" in told:
+            raise InputError(told["refused"])
+        self.moment = Moment(*told["moment"])
+        return told, content
+
+
+def _read(source: "IO[bytes]", length: int) -> bytes:
+    content = source.read(length)
+    if len(content) < length:
+        raise ValueError("it has ended")
+    return content
