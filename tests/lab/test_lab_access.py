@@ -158,7 +158,7 @@ def test_what_a_field_does_not_take_is_said_at_the_field(page, lab):
     page.locator("#left-alpha_model").fill("0")  # allowed is more than 0, which only the lab itself knows
     page.locator("#left-alpha_model").press("Enter")
     until(page, "document.getElementById('left-error').textContent.endsWith(': 0 given, expected more than 0')")
-    assert said(page, "#left-error").removeprefix("⚠ ").startswith("Step size")
+    assert said(page, "#left-error").removeprefix("⚠ ").startswith("Model’s step size αₘ: ")
     assert page.locator("#left-alpha_model").input_value() == "0"
     assert page.locator("#world-error").is_hidden()
 
