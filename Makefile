@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PAGE := tests/page
 
-.PHONY: reproduce lab test lint types check quick slow page docs minimal pythons lock torture mutants tutorials figures findings textbook clean
+.PHONY: reproduce lab test lint types check quick slow page docs package minimal pythons lock torture mutants tutorials figures findings textbook clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -46,6 +46,13 @@ slow: .venv/developing
 page:
 	@if command -v npm >/dev/null; then cd $(PAGE) && npm ci --silent && npm run --silent lint && npm test --silent; \
 	else echo "There is no Node.js here: the page's JavaScript is not checked."; fi
+
+# The wheel and the source archive in dist, checked as a package index would.
+package: .venv/bin/python
+	$(PIP) build twine
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
 
 # Quick tests of the built wheel with the lowest versions that pyproject.toml allows.
 minimal: .venv/bin/uv
