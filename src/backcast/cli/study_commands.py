@@ -36,7 +36,7 @@ def reproduce(
     studies: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Studies by name, or groups: paper (the default), beyond, textbook, all; see backcast list."
+            help="Studies by name, or groups: paper (the default), beyond, textbook, blend, all; see backcast list."
         ),
     ] = None,
     *,

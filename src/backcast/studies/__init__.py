@@ -23,8 +23,11 @@ BEYOND = (
     *("neighbours-searched", "experience-searched"),
 )
 TEXTBOOK = tuple(f"textbook-{part}" for part in ("maze", "changes", "sweeping", "walk", "lambda", "steps", "groups"))
-STUDIES = PAPER + BEYOND + TEXTBOOK
-GROUPS = {"paper": PAPER, "beyond": BEYOND, "textbook": TEXTBOOK, "all": STUDIES}
+BLEND = tuple(
+    f"blend-{worlds}-{equal}" for worlds in ("development", "held-out") for equal in ("experience", "updates")
+)
+STUDIES = PAPER + BEYOND + TEXTBOOK + BLEND
+GROUPS = {"paper": PAPER, "beyond": BEYOND, "textbook": TEXTBOOK, "blend": BLEND, "all": STUDIES}
 
 
 def in_group(names: Sequence[str]) -> list[str]:
@@ -38,7 +41,7 @@ def in_group(names: Sequence[str]) -> list[str]:
 
 
 def named_study(name: str) -> Study:
-    """One of the paper's studies, of those that go beyond it, or of those that reproduce the textbook."""
+    """One of the paper's studies, of those that go beyond it, or of those of the textbook and of `blend`."""
     if name not in STUDIES:
         raise InputError(f"study: {name!r} given, expected some of {', '.join(STUDIES)}{nearest(name, STUDIES)}")
     folder = next(group for group, names in GROUPS.items() if name in names)
