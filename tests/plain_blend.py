@@ -58,17 +58,16 @@ class PlainBlend:
 
     def observe(self, rates, s, a, r, s2, ends, first):
         pair = s, a
+        shown = self.q[pair]
         self.count(pair, r, s2, ends)
         self.meet(s2, ends)
         self.foresee(pair, r, s2, ends)
         gained = self.wait(s)
         self.steps += 1
         self.brings += max(1 / self.steps, 0.01) * (gained - self.brings)
-        changed = 0
         if gained > NEGLIGIBLE or self.n_actions == 1:
             self.waiting.pop(s, None)
-            changed = self.commit(s)
-        self.updates += max(1, changed)
+            self.updates += self.commit(s)
         if self.n_actions > 1 and not ends:
             self.wait(s2)
         for _ in range(self.backups):
@@ -79,6 +78,7 @@ class PlainBlend:
                 break
             del self.waiting[x]
             self.updates += self.commit(x)
+        self.updates += self.q[pair] == shown
 
     def finish(self, rates, s, ends):
         self.assume()

@@ -71,6 +71,7 @@ class Plain:
         change, self.V[s] = value - self.V[s], value
         for pair, (_, discount) in self.before(s).items():
             self.expected[pair] += self.chance(pair, s) * discount * change
+            self.updates[1] += change != 0
 
     def back_up(self, s):
         for a in range(self.n_actions):
@@ -110,12 +111,15 @@ class PlainPengWilliams(Plain):
     def plan(self, s, a, alpha):
         self.tell_all(s)
         self.compare((s, a))
+        moved = set()
         for _ in range(self.backups):
             if (pair := self.next()) is None:
-                return
+                break
+            moved.add(pair)
             self.q[pair] += alpha * self.planned.share(pair) * (self.expected[pair] - self.q[pair])
             self.updates[1] += 1
             self.tell_all(pair[0])
+        self.updates[1] += not self.learns and (s, a) not in moved
 
     def tell_all(self, s):
         if self.q[s].max() == self.V[s]:
@@ -142,8 +146,6 @@ class PlainSmallBackups(Plain):
         for _ in range(self.backups):
             if (s := self.next()) is None:
                 return
-            if self.q[s].max() != self.V[s]:
-                self.updates[1] += len(self.before(s))
             self.tell(s, self.q[s].max())
             for earlier, _ in self.before(s):
                 self.consider(earlier)

@@ -71,14 +71,14 @@ def compare(variants: dict[str, bc.Agent], seeds: int) -> None:
             print(f"| {case.world.name} | {' | '.join(f'{each:.3g}' for each in found)} |", flush=True)
 
 
-def directions(seeds: int) -> None:
+def directions(seeds: int, agent: bc.Agent) -> None:
     """Of the states planned after a real step, how many lead to one that was committed before, or follow one."""
     print("\n| world | planned for each step | leads to one before | follows one before | neither |")
     print("|---|---|---|---|---|")
     for case in CASES:
         backward = forward = planned = steps = 0
         for seed in range(seeds):
-            for chosen, before in choices(case, seed):
+            for chosen, before in choices(case, seed, agent):
                 steps += 1
                 planned += len(chosen) - 1
                 for number, s in enumerate(chosen[1:], start=1):
@@ -90,11 +90,11 @@ def directions(seeds: int) -> None:
         print(f"| {case.world.name} | {planned / steps:.2f} | {of_planned} |", flush=True)
 
 
-def choices(case: Case, seed: int):
+def choices(case: Case, seed: int, agent: bc.Agent):
     """After each real step the states that were committed, and a function that gives those seen before a state."""
     world = case.world.draw(seed)
     setup = Setup(world.n_states, world.n_actions, world.discount, world)
-    env, walker = TableEnv(world), Stepwise(blend(prior=False), setup, 1, seed)
+    env, walker = TableEnv(world), Stepwise(agent, setup, 1, seed)
 
     def before(s: int) -> np.ndarray:
         return walker.parts.model.predecessors(s).keys // world.n_actions
@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int)
     given = parser.parse_args()
     if given.what == "directions":
-        directions(given.seeds or 5)
+        directions(given.seeds or 5, blend(prior=False))
     elif given.what == "gate":
         factors = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
         compare({f"κ = {each:g}": blend(prior=False, gate=each) for each in factors}, given.seeds or 40)

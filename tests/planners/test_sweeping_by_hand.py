@@ -38,10 +38,10 @@ def test_moore_and_atkeson_by_hand():
     np.testing.assert_allclose(v[:, 0], [0.5, 4, 0])
     assert parts.planner.queue.priority[0] == 2
     assert drained(parts.planner.queue) == [0]
-    assert parts.updates.tolist() == [3, 3]
+    assert parts.updates.tolist() == [3, 4]  # v(1) is news for 0, in the table beside
     parts, v = walk(make("moore-atkeson", learn=False), 3, 1, 0.5, steps)
     np.testing.assert_allclose(v[:, 0], [1.5, 4, 0])
-    assert parts.updates.tolist() == [0, 4]
+    assert parts.updates.tolist() == [0, 5]
 
 
 def test_moore_and_atkeson_raise_a_priority_and_never_lower_it():
@@ -74,18 +74,18 @@ def test_peng_and_williams_by_hand():
     steps = [(0, 0, 0, 1, False), (1, 0, 4, 2, True)]
     parts, v = walk(make("peng-williams", learn=False), 3, 1, 0.5, steps)
     np.testing.assert_allclose(v[:, 0], [0.5, 2, 0])
-    assert parts.updates.tolist() == [0, 2]
+    assert parts.updates.tolist() == [0, 4]  # (0) as it was seen, (1), news for (0), (0)
     assert drained(parts.planner.queue) == []
     parts, v = walk(make("peng-williams"), 3, 1, 0.5, steps)
     np.testing.assert_allclose(v[:, 0], [0.75, 3, 0])
-    assert parts.updates.tolist() == [2, 2]
+    assert parts.updates.tolist() == [2, 4]  # twice news for (0)
 
 
 def test_peng_and_williams_tell_predecessors_of_what_was_learned():
     """With step size 1 TD leaves no difference at (1); (0) still has to hear of it."""
     parts, v = walk(make("peng-williams"), 3, 1, 0.5, [(0, 0, 0, 1, False), (1, 0, 4, 2, True)], np.ones(4))
     np.testing.assert_allclose(v[:, 0], [2, 4, 0])
-    assert parts.updates.tolist() == [2, 1]
+    assert parts.updates.tolist() == [2, 2]
 
 
 def test_mcmahan_and_gordon_by_hand():

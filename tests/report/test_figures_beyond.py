@@ -150,6 +150,24 @@ def test_curves_against_updates_and_seconds_are_errors_at_updates():
     np.testing.assert_allclose(same, mean)
 
 
+def test_processor_time_is_computed_where_the_costs_of_all_agents_are_known(monkeypatch):
+    agents = [{"kind": "td"}, {"kind": "monte-carlo"}]
+    study = {"name": "two", "episodes": 12, "updates": 500, "worlds": [{"kind": "chain"}], "agents": agents}
+
+    def drawn():
+        (axes,) = computation.error_against_seconds(WholeStudy(check_study(study, "two"))).axes
+        return named_lines(axes)["Monte Carlo"].get_xydata(), axes.get_xlabel()
+
+    measured, words = drawn()
+    assert words == "processor time, µs"
+    monkeypatch.setattr(WholeStudy, "computed_nanoseconds", lambda self, world, agent: 2e9 * self.seconds(world, agent))
+    computed, words = drawn()
+    assert words == "processor time, µs, computed"
+    np.testing.assert_allclose(computed, measured * [2, 1])
+    monkeypatch.setattr(WholeStudy, "computed_nanoseconds", lambda self, world, agent: None if agent == "td" else 1.0)
+    np.testing.assert_allclose(drawn()[0], measured)
+
+
 def test_a_study_without_a_budget_and_with_a_single_agent_can_be_drawn():
     study = check_study(
         {"name": "one", "episodes": 12, "worlds": [{"kind": "chain"}], "agents": [{"kind": "td"}]}, "one"

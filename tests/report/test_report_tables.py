@@ -55,6 +55,9 @@ class ByHand:
     def seconds(self, world, agent):
         return 36e-6
 
+    def computed_nanoseconds(self, world, agent):
+        return None
+
     def diverged(self, world, agent):
         return np.zeros(2, dtype=np.int64)
 

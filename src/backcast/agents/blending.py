@@ -8,6 +8,7 @@ from backcast.agents.settings import PIECES
 from backcast.learners import TD
 from backcast.models.linked import linked
 from backcast.planners.blend import MOST, Blend, Choices, Gate
+from backcast.planners.edges import no_edges
 from backcast.planners.prior import NoPrior, Prior, no_experience
 from backcast.planners.queue import empty_queue
 
@@ -44,6 +45,7 @@ def blend_planner(setup: Setup, agent: Agent) -> Blend:
         empty_queue(n_states),
         _prior(setup, agent.get("prior", _PRIOR)),
         Choices(np.zeros(MOST, dtype=np.int64), np.zeros(MOST), np.zeros(1, dtype=np.int64)),
+        no_edges(),
     )
 
 

@@ -9,6 +9,7 @@ from backcast.agents.tabular_models import one_step_forward
 from backcast.models.counts import empty_counts
 from backcast.models.forward import ForwardModel
 from backcast.planners.dyna import Dyna, DynaPlus, no_draws, no_pairs
+from backcast.planners.edges import no_edges
 from backcast.planners.replay import Replay, empty_memory, empty_prioritized_memory
 
 _SAMPLES, _BUFFER, _BONUS, _EXPONENT = 5, 10_000, 1e-4, 0.6
@@ -29,7 +30,9 @@ _FORGETS = 0.5  # of Dyna-Q+: docs/agents.md has what was measured
 def dyna(setup: Setup, agent: Agent) -> Built:
     """Dyna-Q: counts what follows, and updates pairs drawn uniformly from those experienced."""
     pairs, samples = no_pairs(setup.n_states * setup.n_actions), agent.shared("sample", _SAMPLES)
-    return _counts(setup, agent), Dyna(samples, pairs, setup.stream(), no_draws(samples), agent.step_sizes(setup))
+    step_sizes = agent.step_sizes(setup)
+    planner = Dyna(samples, pairs, setup.stream(), no_draws(samples), step_sizes, no_edges())
+    return _counts(setup, agent), planner
 
 
 @register(
@@ -56,6 +59,7 @@ def dyna_plus(setup: Setup, agent: Agent) -> Built:
         agent.shared("bonus", _BONUS),
         setup.stream(),
         agent.step_sizes(setup),
+        no_edges(),
     )
     return _counts(setup, agent, _FORGETS), planner
 
@@ -100,4 +104,4 @@ def _counts(setup: Setup, agent: Agent, forgets: float = 0.0) -> ForwardModel:
 
 
 def _replay(setup: Setup, agent: Agent) -> Replay:
-    return Replay(agent.shared("sample", _SAMPLES), setup.stream(), agent.step_sizes(setup))
+    return Replay(agent.shared("sample", _SAMPLES), setup.stream(), agent.step_sizes(setup), no_edges())

@@ -8,6 +8,7 @@ from backcast.models.counts import empty_counts
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.certainty import CertaintyEquivalence
 from backcast.planners.dyna import no_pairs
+from backcast.planners.edges import no_edges
 from backcast.planners.queue import empty_queue
 from backcast.planners.small_backups import BySize, SmallBackups, Urgency
 from backcast.planners.sweeping import ByCostToGo, MooreAtkeson, PengWilliams
@@ -39,8 +40,8 @@ def sweeping(setup: Setup, agent: Agent) -> Built:
     backups, expected, told = agent.shared("sample", _BACKUPS), zeros(n_states, n_actions), np.zeros(n_states)
     if variant == "peng-williams":
         queue = empty_queue(n_states * n_actions)
-        return model, PengWilliams(backups, expected, told, queue, agent.step_sizes(setup))
-    return model, MooreAtkeson(backups, expected, told, empty_queue(n_states))
+        return model, PengWilliams(backups, expected, told, queue, not agent.learn, agent.step_sizes(setup), no_edges())
+    return model, MooreAtkeson(backups, expected, told, empty_queue(n_states), no_edges())
 
 
 @register(
@@ -71,13 +72,14 @@ def small_backups(setup: Setup, agent: Agent) -> Built:
 )
 def certainty_equivalence(setup: Setup, agent: Agent) -> Built:
     """After each episode the values that solve the counted model, whatever TD made of them during the episode."""
-    return two_way_model(setup, agent), CertaintyEquivalence(no_pairs(setup.n_states * setup.n_actions))
+    planner = CertaintyEquivalence(no_pairs(setup.n_states * setup.n_actions), no_edges())
+    return two_way_model(setup, agent), planner
 
 
 def small_backups_planner(setup: Setup, agent: Agent, urgency: Urgency) -> SmallBackups:
     """A planner that has passed on nothing yet."""
     n_states, backups = setup.n_states, agent.shared("sample", _BACKUPS)
-    return SmallBackups(backups, np.zeros(n_states), empty_queue(n_states), urgency)
+    return SmallBackups(backups, np.zeros(n_states), empty_queue(n_states), urgency, no_edges())
 
 
 def two_way_model(setup: Setup, agent: Agent) -> TwoWayModel:

@@ -15,6 +15,7 @@ from backcast.planners import (
     SampledSuccessors,
 )
 from backcast.planners.backward import Correction
+from backcast.planners.edges import no_edges
 from backcast.planners.forward import Reevaluation
 from backcast.planners.linear import WeighedPredecessors
 
@@ -48,8 +49,8 @@ def _successors(setup: Setup, agent: Agent) -> Reevaluation[Any, Any]:
     """Expected updates over all or the most probable successors, or sampled ones."""
     samples = agent.shared("sample")
     if samples is None:
-        return AllSuccessors(agent.shared("top", 0), agent.step_sizes(setup))
-    return SampledSuccessors(samples, setup.stream(2), agent.step_sizes(setup))
+        return AllSuccessors(agent.shared("top", 0), agent.step_sizes(setup), no_edges())
+    return SampledSuccessors(samples, setup.stream(2), agent.step_sizes(setup), no_edges())
 
 
 def _predecessors(setup: Setup, agent: Agent) -> Correction[Any, Any]:
@@ -57,12 +58,12 @@ def _predecessors(setup: Setup, agent: Agent) -> Correction[Any, Any]:
     samples, top, depth = agent.shared("sample"), agent.shared("top", 0), agent.shared("depth", 1)
     step_sizes = agent.step_sizes(setup)
     if samples is not None:
-        return SampledPredecessors(samples, depth, setup.stream(), step_sizes)
+        return SampledPredecessors(samples, depth, setup.stream(), step_sizes, no_edges())
     if (top or depth > 1) and setup.values is not None:
         raise InputError(f"{'top' if top else 'depth'}: with features all predecessors are corrected at once")
     if top or depth > 1:
         state, place, taken = (np.zeros(depth, dtype=np.int64) for _ in range(3))
-        return Predecessors(top, depth, state, place, taken, step_sizes)
+        return Predecessors(top, depth, state, place, taken, step_sizes, no_edges())
     if setup.values is not None:
-        return WeighedPredecessors(np.zeros(setup.n_states * setup.n_actions), step_sizes)
-    return AllPredecessors(step_sizes)
+        return WeighedPredecessors(np.zeros(setup.n_states * setup.n_actions), step_sizes, no_edges())
+    return AllPredecessors(step_sizes, no_edges())

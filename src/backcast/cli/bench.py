@@ -18,6 +18,7 @@ import numpy as np
 
 from backcast.agents import Agent, agent
 from backcast.agents.kinds import KINDS, Setup
+from backcast.cli.fitted_costs import costs
 from backcast.cli.start_up import start_up
 from backcast.core.errors import InputError, nearest
 from backcast.drivers.run import one_run, run
@@ -76,6 +77,7 @@ def bench(
     sections: dict[str, Callable[[], Iterator[Row]]] = {
         "kinds": lambda: kinds_on_the_papers_worlds(repeats, worlds),
         "value updates": lambda: value_updates(repeats, worlds, _USUAL if quick else _EVERYTHING),
+        "costs": lambda: costs(repeats),
         "linear": lambda: linear(repeats, ("lms",) if quick else ("lms", "rls")),
         "dense C": lambda: iter(()) if anchors is None else against_c(anchors, repeats),
         "growth": lambda: growth(_GRIDS[:2] if quick else _GRIDS, repeats),

@@ -8,7 +8,7 @@ import io
 import math
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,14 +36,16 @@ class Archive:
         file: where the archive is.
         kinds: the names of the arrays, and what each is of: "b" (bool), "i" (integers), "u" (bytes) or "f" (floating
             point).
+        newer: those that files of older versions lack.
 
     Raises:
         Exception: of almost any kind if it is damaged, or other than it says.
     """
 
-    def __init__(self, file: io.BufferedReader, kinds: Mapping[str, str]) -> None:
+    def __init__(self, file: io.BufferedReader, kinds: Mapping[str, str], newer: Collection[str] = ()) -> None:
         self._zip = zipfile.ZipFile(file)
-        self._members = {name: self._member(name, kind) for name, kind in kinds.items()}
+        there = [name for name in kinds if name not in newer or name in self]
+        self._members = {name: self._member(name, kinds[name]) for name in there}
         self.size = sum(member.size for member in self._members.values())
         if self.size > _RATIO * os.fstat(file.fileno()).st_size:
             raise ValueError(f"it claims to hold {self.size:,} bytes, more than it can")
@@ -100,7 +102,7 @@ class Archive:
 
 
 @contextmanager
-def opened_archive(path: Path, kinds: Mapping[str, str]) -> Iterator[Archive]:
+def opened_archive(path: Path, kinds: Mapping[str, str], newer: Collection[str] = ()) -> Iterator[Archive]:
     """An archive whose headers are as they should be (`Archive`).
 
     Raises:
@@ -110,7 +112,7 @@ def opened_archive(path: Path, kinds: Mapping[str, str]) -> Iterator[Archive]:
         opened_regular(path, os.O_RDONLY) as descriptor,
         _InPieces(io.FileIO(descriptor, closefd=False)) as file,
     ):
-        yield Archive(file, kinds)
+        yield Archive(file, kinds, newer)
 
 
 @contextmanager

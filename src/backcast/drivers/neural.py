@@ -136,6 +136,7 @@ class NeuralJob:
         return RunRows(
             **{name: column[None] for name, column in found.items()},
             updates=np.asarray(walk.learned.updates)[None],
+            edges=np.zeros(1, dtype=np.int64),
             values=(values[:, 0] if values.shape[1] == 1 else values)[None],
             weights=None,
             diverged=np.array([int(walk.taken) if lost else 0]),

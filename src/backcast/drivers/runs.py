@@ -15,6 +15,7 @@ from backcast.core.errors import InputError, nearest
 from backcast.drivers.metrics import METRICS, metrics_in
 from backcast.drivers.saving import plain_agent, read_runs, write_runs
 from backcast.features.places import read_place
+from backcast.planners.edges import edges_touched
 from backcast.worlds.world import Purpose
 
 _NOT_SAVED = "models: they are not saved with runs; run the agent again to ask its models"
@@ -26,12 +27,13 @@ class Updates:
     """Value updates made in each run, (seeds,): by learning, by planning and in all.
 
     `np.asarray(updates)` is (seeds, 2): learning, planning. `by_episode` (seeds, episodes) counts all of them up to the
-    end of each episode.
+    end of each episode. `edges` (seeds,) are the transitions of a model or of a memory that planning touched for them.
     """
 
     learning: NDArray[np.int64]
     planning: NDArray[np.int64]
     by_episode: NDArray[np.int64] = field(repr=False)
+    edges: NDArray[np.int64]
 
     @property
     def total(self) -> NDArray[np.int64]:
@@ -278,7 +280,8 @@ class Runs:
             OSError: if it is missing or cannot be read.
         """
         text, arrays = read_runs(Path(path))
-        updates = Updates(*(arrays.pop(name) for name in ("learning", "planning", "by_episode")))
+        arrays.setdefault("edges", np.zeros_like(arrays["learning"]))  # older files do not have them
+        updates = Updates(*(arrays.pop(name) for name in ("learning", "planning", "by_episode", "edges")))
         return cls(**text, **arrays, updates=updates, models=NoModels(_NOT_SAVED))
 
 
@@ -291,6 +294,7 @@ class RunRows(NamedTuple):
 
     Attributes:
         updates: (n, 2) by learning and by planning.
+        edges: (n,) those touched by planning.
         made: (n, episodes) value updates up to the end of each episode.
         runs: what is kept of them, to be asked; or why nothing is.
     """
@@ -301,6 +305,7 @@ class RunRows(NamedTuple):
     rmsve: Vector
     rmsve_inner: Vector
     updates: NDArray[np.int64]
+    edges: NDArray[np.int64]
     values: Vector
     weights: Vector | None
     diverged: NDArray[np.int64]
@@ -331,6 +336,7 @@ def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = T
         rmsve=np.array(runs.stacked(record.rmsve)),
         rmsve_inner=np.array(runs.stacked(record.rmsve_inner)),
         updates=np.array(runs.stacked(agent.updates)),
+        edges=np.zeros(runs.number, dtype=np.int64) + edges_touched(runs.stacked(agent.planner)),
         values=_without_one_action(values.as_array()[:, : None if numbered else 0], -1),
         weights=None if weights is None else np.array(_without_one_action(weights, 1)),
         diverged=np.array(runs.stacked(record.diverged))[:, 0],
@@ -352,7 +358,7 @@ def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[RunRo
         whole.reward,
         whole.rmsve if predicts else None,
         whole.rmsve_inner if predicts else None,
-        Updates(whole.updates[:, 0].copy(), whole.updates[:, 1].copy(), whole.made),
+        Updates(whole.updates[:, 0].copy(), whole.updates[:, 1].copy(), whole.made, whole.edges),
         whole.values,
         whole.weights,
         runs[0] if isinstance(runs[0], NoModels) else Models(runs),

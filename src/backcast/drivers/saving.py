@@ -34,6 +34,7 @@ _KINDS = {
     "learning": "i",
     "planning": "i",
     "by_episode": "i",
+    "edges": "i",
     "values": "f",
     "weights": "f",
     "seconds": "f",
@@ -41,6 +42,7 @@ _KINDS = {
 }  # of a file, and of what kind each is
 _PER_EPISODE = ("reward", "by_episode")
 _PER_SEED = ("learning", "planning", "seconds", "diverged")
+_NEWER = ("edges",)  # than some files
 _OPTIONAL = ("rmsve", "rmsve_inner", "weights")  # without a single entry where there are none
 _PEAK = 3  # times the size of its arrays is what reading a file needs
 
@@ -60,10 +62,11 @@ def read_runs(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         InputError: if it is no such file, or needs more memory than this machine has.
         OSError: if it is missing or cannot be read.
     """
-    with refusing_damage(path, "Runs saved by Backcast"), opened_archive(path, _KINDS) as archive:
+    with refusing_damage(path, "Runs saved by Backcast"), opened_archive(path, _KINDS, _NEWER) as archive:
         _refuse_bad_sizes(archive)
         text = json.loads(archive["text"].tobytes())
-        read = {name: archive[name] for name in _KINDS if name not in ("runs_format", "text")}
+        there = [name for name in _KINDS if name not in ("runs_format", "text") and name in archive]
+        read = {name: archive[name] for name in there}
         _refuse_bad_text(text, len(read["steps"]))
         text["agent"] = _agent_from(text["agent"])
         text["seeds"] = freeze(text["seeds"])
@@ -82,7 +85,7 @@ def _refuse_bad_sizes(archive: Archive) -> None:
     errors = [name for name in ("rmsve", "rmsve_inner") if archive.shape(name) != (0,)]
     for name in (*_PER_EPISODE, *errors):
         archive.refuse_other_shape(name, shape)
-    for name in _PER_SEED:
+    for name in (*_PER_SEED, *(name for name in _NEWER if name in archive)):
         archive.refuse_other_shape(name, shape[:1])
     for name in ("values", "weights"):
         found = archive.shape(name)

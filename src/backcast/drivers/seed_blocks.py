@@ -72,7 +72,7 @@ class Job:
         """Have compiled, or loaded, what runs need, by a run of no episodes."""
         with compiling_for(f"{self.agent.name} in {self.world.name}"):
             drawn = self.world.draw(seed)
-            self._call(drawn, Copies(self.begin(drawn, seed), 1, 0), 0, 0)
+            self.call(drawn, Copies(self.begin(drawn, seed), 1, 0), 0, 0)
 
     def allow_blocks(self, seed: int) -> None:
         """Let blocks have several seeds, if seeds begin alike and agents are small."""
@@ -92,7 +92,7 @@ class Job:
         """The run of one seed as it was left, and processor seconds."""
         drawn = self.world.draw(seed)
         run = self.begin(drawn, seed)
-        return run, self._call(drawn, Copies(run, 1, 0), 0, 1)
+        return run, self.call(drawn, Copies(run, 1, 0), 0, 1)
 
     def perform(self, seeds: Sequence[Any]) -> RunRows:
         """The runs of a block."""
@@ -103,14 +103,14 @@ class Job:
             return rows_of(Copies(run, 1, 0), seconds, self._keeps_models)
         runs = self._copies(self._layout, seeds)
         if self.world.redraw is None:
-            seconds[:] = self._call(self.world, runs, 0, len(seeds)) / len(seeds)
+            seconds[:] = self.call(self.world, runs, 0, len(seeds)) / len(seeds)
             return rows_of(runs, seconds, self._keeps_models)
         truth = runs.stacked(runs.first.record.truth)
         for place, seed in enumerate(seeds):
             drawn = self.world.draw(seed)
             if truth.size:
                 truth[place] = drawn.truth
-            seconds[place] = self._call(drawn, runs, place, place + 1)
+            seconds[place] = self.call(drawn, runs, place, place + 1)
         return rows_of(runs, seconds, self._keeps_models)
 
     def _copies(self, layout: Layout, seeds: Sequence[Any]) -> Copies:
@@ -123,7 +123,7 @@ class Job:
             runs.stacked(held[place])[:] = many_imaginations(seeds, purpose)
         return runs
 
-    def _call(self, world: World, runs: Copies, first: int, last: int) -> float:
+    def call(self, world: World, runs: Copies, first: int, last: int) -> float:
         """Some runs of a block; processor seconds."""
         started = time.thread_time()
         run_seeds(

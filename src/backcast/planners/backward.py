@@ -7,6 +7,7 @@ from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.models.contract import BackwardRows
 from backcast.planners.contract import Direction, M, Origins, V, plan_from_first, plan_from_origins
+from backcast.planners.edges import UNCOUNTED, EdgeCount, observed_before
 from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.table import TableValues
@@ -67,11 +68,13 @@ class AllPredecessors(NamedTuple):
     """Correct all predecessors, each in proportion to its probability: the expected update."""
 
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def correct(
         self, model: BackwardRows, values: TableValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
         """Corrections from s, with this discount of s itself; the number of value updates."""
+        self.edges.touch(observed_before(model, s))
         return correct_all(model, values, s, discount, alpha, self.step_size)
 
     @in_python

@@ -27,6 +27,7 @@ from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import Step
 from backcast.models.linked import LinkedModel, twin_of
 from backcast.planners.contract import Direction
+from backcast.planners.edges import Edges
 from backcast.planners.prior import NoPrior, Prior
 from backcast.planners.queue import NEGLIGIBLE, Queue, dequeue, first_priority, settle, withdraw
 from backcast.values.table import TableValues
@@ -78,6 +79,7 @@ class Blend(NamedTuple):
         queue: the states, with what they promise.
         prior: what is shown in place of E, and what is assumed of states and pairs never seen.
         choices: for those who watch.
+        edges: those touched.
     """
 
     backups: int
@@ -90,6 +92,7 @@ class Blend(NamedTuple):
     queue: Queue
     prior: NoPrior | Prior
     choices: Choices
+    edges: Edges
 
     def begin(self, model: LinkedModel, values: TableValues, s: int, discount: float, rates: Vector) -> int:
         """An episode begins in s."""
@@ -97,17 +100,15 @@ class Blend(NamedTuple):
 
     def plan(self, model: LinkedModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Take in the step, then plan where that promises most; the number of value updates."""
-        updates = self.prior.meet(values, step.s2, step.ends)
+        updates, shown = self.prior.meet(values, step.s2, step.ends), values.get(step.s, step.a)
         foresee(self, model, step, discount)
         gained = wait(self, model, values.n_actions, step.s)
         _compare(self.gate, gained)
         self.choices.number[0] = 0
-        changed = 0
         if gained > NEGLIGIBLE or values.n_actions == 1:
             withdraw(self.queue, step.s)
             _note(self.choices, step.s, gained)
-            changed = commit(self, model, values, step.s)
-        updates += max(1, changed)  # a real step is an update, whether or not it changes what is shown
+            updates += commit(self, model, values, step.s)
         if values.n_actions > 1 and not step.ends:
             wait(self, model, values.n_actions, step.s2)  # an action never tried may look better by now
         for _ in range(self.backups):
@@ -117,7 +118,7 @@ class Blend(NamedTuple):
             s = dequeue(self.queue)
             _note(self.choices, s, promised)
             updates += commit(self, model, values, s)
-        return updates
+        return updates + (values.get(step.s, step.a) == shown)  # E(s, a) and q(s, a) of the step count once
 
     def finish(
         self, model: LinkedModel, values: TableValues, s: int, ends: bool, discount: float, rates: Vector
@@ -165,6 +166,7 @@ def foresee(planner: Blend, model: LinkedModel, step: Step, discount: float) -> 
     """E(s, a) from all that followed (s, a) so far, as it is valued now."""
     rows, pair = model.counts.rows, step.s * model.counts.n_actions + step.a
     share, expected = rows.share[pair], 0.0
+    planner.edges.touch(rows.used[pair])
     for k in range(rows.offset[pair], rows.offset[pair] + rows.used[pair]):
         s2 = rows.key[k]
         model.told[k] = planner.value[s2]
@@ -251,6 +253,7 @@ def tell(planner: Blend, model: LinkedModel, n_actions: int, s: int) -> int:
     planner.announced[s] = value
     rows, led_here = model.counts.rows, model.counts.led_here
     reach, updates = 0.0, 0
+    planner.edges.touch(led_here.used[s])
     for k in range(led_here.offset[s], led_here.offset[s] + led_here.used[s]):
         pair = led_here.key[k]
         weight = led_here.weight[k] * rows.share[pair] * led_here.carried[k]

@@ -7,6 +7,7 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import Step
 from backcast.models.two_way import TwoWayModel, expect
 from backcast.planners.dyna import Pairs, enlist
+from backcast.planners.edges import Edges
 from backcast.values.table import TableValues
 
 _TOLERANCE = 1e-9  # of the largest value
@@ -23,9 +24,11 @@ class CertaintyEquivalence(NamedTuple):
 
     Attributes:
         tried: the pairs in the order of their first trial.
+        edges: those touched.
     """
 
     tried: Pairs
+    edges: Edges
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Remember a pair that was tried for the first time; nothing is planned during an episode."""
@@ -54,6 +57,7 @@ def _sweep(
         pair = planner.tried.pairs[last - k if backward else k]
         s, a = pair // values.n_actions, pair % values.n_actions
         new = expect(model, values, pair)
+        planner.edges.touch(model.rows.used[pair])
         change = max(change, abs(new - values.get(s, a)))
         largest = max(largest, abs(new))
         values.put(s, a, new)

@@ -12,6 +12,7 @@ from backcast.core.randomness import Stream, uniform
 from backcast.models.contract import ForwardRows
 from backcast.models.forward import ahead_of
 from backcast.models.rows import likely_place
+from backcast.planners.edges import UNCOUNTED, EdgeCount
 from backcast.planners.forward import draw_outlook, draw_place
 from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED, StepSizes
@@ -83,6 +84,7 @@ class Dyna(NamedTuple):
         stream: random numbers, for pairs and for what follows them.
         draws: those that were drawn before they are needed.
         step_size: of an update of a pair.
+        edges: those touched.
     """
 
     samples: int
@@ -90,6 +92,7 @@ class Dyna(NamedTuple):
     stream: Stream
     draws: Draws
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def plan(self, model: ForwardRows, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Draw (s, a), imagine s' ~ P(s, a), update q(s, a) towards r + γ̄(s') max_a' q(s', a'); and again."""
@@ -112,6 +115,7 @@ class Dyna(NamedTuple):
             target = model.outlook(place, ahead_of(model, values, rows.key[place], discount))
             pair = draws.pairs[k]
             values.move(pair, target, self.step_size.of(pair, rates[ALPHA_PLAN], 1.0))
+        self.edges.touch(self.samples)
         return self.samples
 
 
@@ -162,6 +166,7 @@ class DynaPlus(NamedTuple):
         bonus: κ.
         stream: random numbers, for pairs and for what follows them.
         step_size: of an update of a pair.
+        edges: those touched.
     """
 
     samples: int
@@ -171,6 +176,7 @@ class DynaPlus(NamedTuple):
     bonus: float
     stream: Stream
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def plan(self, model: ForwardRows, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Update drawn pairs towards r + κ √τ + γ̄(s') max_a' q(s', a'), τ real steps after they were last tried.
@@ -190,6 +196,7 @@ class DynaPlus(NamedTuple):
                 target = discount * values.best(pair // values.n_actions)
             target += self.bonus * np.sqrt(float(self.clock[0] - self.last[pair]))
             values.move(pair, target, self.step_size.of(pair, rates[ALPHA_PLAN], 1.0))
+        self.edges.touch(self.samples)
         return self.samples
 
 

@@ -10,6 +10,7 @@ from backcast.models.contract import ForwardRows, ProbabilityRows
 from backcast.models.forward import ahead_of, refresh
 from backcast.models.rows import draw_unobserved
 from backcast.planners.contract import Direction, M, Origins, V, plan_from_first, plan_from_origins
+from backcast.planners.edges import UNCOUNTED, EdgeCount
 from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 
@@ -81,6 +82,7 @@ class AllSuccessors(NamedTuple):
 
     top: int = 0
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def reevaluate(self, model: ForwardRows, values: Values, s: int, discount: float, alpha: float) -> int:
         """For all a: q(s, a) ← q(s, a) + α (Σ_s' P(s' | s, a) (r(s, s') + γ̄(s') max_a' q(s', a')) − q(s, a)).
@@ -97,6 +99,7 @@ class AllSuccessors(NamedTuple):
                 else:
                     expected = expect(model, values, row, discount)
                 values.move(row, expected, self.step_size.of(row, alpha, 1.0))
+                self.edges.touch(model.rows.used[row])
                 refresh(model, values, s, discount)
                 updates += 1
         return updates
@@ -145,6 +148,7 @@ class SampledSuccessors(NamedTuple):
     samples: int
     stream: Stream
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def reevaluate(self, model: ForwardRows, values: Values, s: int, discount: float, alpha: float) -> int:
         """Sampled updates of s, actions drawn uniformly; the number of value updates."""
@@ -155,6 +159,7 @@ class SampledSuccessors(NamedTuple):
             if model.rows.width > 0 or model.rows.used[row] > 0:
                 target = draw_outlook(model, values, row, discount, self.stream)
                 values.move(row, target, self.step_size.of(row, alpha, 1.0))
+                self.edges.touch(1)
                 refresh(model, values, s, discount)
                 updates += 1
         return updates

@@ -16,6 +16,7 @@ from backcast.models.contract import BackwardRows
 from backcast.models.linear.abstract import CorrectionModel
 from backcast.models.linear.contract import ExpectedTarget, OutcomesAfter, OutcomesBefore, WeighedOutcomes
 from backcast.models.linear.expectation import BackwardFeatures
+from backcast.planners.edges import UNCOUNTED, EdgeCount, observed_before
 from backcast.values.linear import LinearValues
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 
@@ -27,10 +28,12 @@ class WeighedPredecessors(NamedTuple):
     Attributes:
         amount: (S·A,) how far to go along the features of each pair, before anything is corrected.
         step_size: of an update of a pair, which weighs as much as the pair is probable; all are counted before any.
+        edges: those touched.
     """
 
     amount: Vector
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def correct(
         self, model: BackwardRows, values: LinearValues, s: int, discount: float, onward: float, alpha: float
@@ -50,6 +53,7 @@ class WeighedPredecessors(NamedTuple):
             for k in range(rows.offset[row], rows.offset[row] + rows.used[row]):
                 pair = model.pair(row, rows.key[k])
                 values.nudge(pair, self.step_size.of(pair, alpha * self.amount[pair], 0.0))
+        self.edges.touch(observed_before(model, s))
         return 1
 
 

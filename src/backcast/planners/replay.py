@@ -15,6 +15,7 @@ from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, uniform
 from backcast.models.readable import Known
+from backcast.planners.edges import UNCOUNTED, EdgeCount
 from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.targets import td_error
@@ -244,6 +245,7 @@ class Replay(NamedTuple):
     samples: int
     stream: Stream
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def plan(self, model: ReplayMemory, values: Values, step: Step, discount: float, rates: Vector) -> int:
         """Draw s, a, r, s', update q(s, a) by the TD error that it has now, tell the memory; and again."""
@@ -254,6 +256,7 @@ class Replay(NamedTuple):
             pair, weight = past.s * values.n_actions + past.a, model.importance_of(place)
             values.nudge(pair, self.step_size.of(pair, rates[ALPHA_PLAN] * weight, weight) * delta)
             model.note_error(place, delta)
+        self.edges.touch(self.samples)
         return self.samples
 
 

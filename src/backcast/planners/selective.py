@@ -8,6 +8,7 @@ from backcast.core.randomness import Stream, uniform
 from backcast.models.contract import BackwardRows
 from backcast.models.rows import draw_unobserved
 from backcast.planners.backward import correct_all
+from backcast.planners.edges import UNCOUNTED, EdgeCount, observed_before
 from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.table import TableValues
@@ -27,6 +28,7 @@ class SampledPredecessors(NamedTuple):
     depth: int
     stream: Stream
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def correct(self, model: BackwardRows, values: Values, s: int, discount: float, onward: float, alpha: float) -> int:
         """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
@@ -36,6 +38,7 @@ class SampledPredecessors(NamedTuple):
             for _ in range(self.depth):
                 drawn = correct_one(model, values, later, carried, alpha, self.step_size, self.stream)
                 updates += 1 if drawn.corrected != NOTHING else 0
+                self.edges.touch(1)
                 if drawn.state < 0:
                     break
                 later, carried = drawn.state, 0.0 if drawn.corrected == NOTHING else onward
@@ -92,6 +95,7 @@ class Predecessors(NamedTuple):
         place: (depth,) the place in its rows that the branch goes through.
         taken: (depth,) how many branches were taken there.
         step_size: of an update of a pair, which weighs as much as the pair is probable.
+        edges: those touched.
     """
 
     top: int
@@ -100,12 +104,14 @@ class Predecessors(NamedTuple):
     place: Indices
     taken: Indices
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def correct(
         self, model: BackwardRows, values: TableValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
         """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
         updates = correct_top(model, values, s, discount, alpha, self.step_size, self.top)
+        self.edges.touch(observed_before(model, s))
         self.state[0], self.place[0], self.taken[0] = s, -1, 0
         level = 0
         while level >= 0:
@@ -119,6 +125,7 @@ class Predecessors(NamedTuple):
             self.taken[level] += 1
             earlier = pair_at(model, self.state[level], branch) // values.n_actions
             updates += correct_top(model, values, earlier, onward, alpha, self.step_size, self.top)
+            self.edges.touch(observed_before(model, earlier))
             level += 1
             self.state[level], self.place[level], self.taken[level] = earlier, -1, 0
         return updates

@@ -14,6 +14,7 @@ from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import Step
 from backcast.models.two_way import TwoWayModel
+from backcast.planners.edges import Edges
 from backcast.planners.queue import Queue, dequeue, settle
 from backcast.values.table import TableValues
 
@@ -41,12 +42,14 @@ class SmallBackups(NamedTuple):
         told: (S,) U(s).
         queue: the states.
         urgency: `BySize`, or another measure of which of two changes is more urgent.
+        edges: those touched.
     """
 
     backups: int
     told: Vector
     queue: Queue
     urgency: Urgency
+    edges: Edges
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Take in the step, then pass on the most urgent changes; the number of value updates."""
@@ -61,6 +64,7 @@ class SmallBackups(NamedTuple):
             self.urgency.note_passed_on(value)
             updates += pass_on(values, self.told, model, s, value)
             rows = model.led_here
+            self.edges.touch(rows.used[s])
             for k in range(rows.offset[s], rows.offset[s] + rows.used[s]):
                 _settle_state(self, values, rows.key[k] // values.n_actions)
         return updates

@@ -12,6 +12,7 @@ from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.models.two_way import TwoWayModel
+from backcast.planners.edges import UNCOUNTED, EdgeCount, Edges
 from backcast.planners.queue import Queue, dequeue, promote, settle, withdraw
 from backcast.planners.small_backups import pass_on, take_in
 from backcast.values.step_sizes import SCHEDULED, StepSizes
@@ -33,12 +34,14 @@ class MooreAtkeson(NamedTuple):
         expected: the expected value of each pair.
         told: (S,) V(s).
         queue: the states.
+        edges: those touched.
     """
 
     backups: int
     expected: TableValues
     told: Vector
     queue: Queue
+    edges: Edges
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Back up the state of the step, then the most urgent ones; the number of value updates."""
@@ -52,8 +55,9 @@ class MooreAtkeson(NamedTuple):
             updates += back_up(self.expected, model, values, s)
             value = values.best(s)
             change = abs(value - self.told[s])
-            pass_on(self.expected, self.told, model, s, value)
+            updates += pass_on(self.expected, self.told, model, s, value)
             rows = model.led_here
+            self.edges.touch(rows.used[s])
             for k in range(rows.offset[s], rows.offset[s] + rows.used[s]):
                 pair = rows.key[k]
                 promote(self.queue, pair // values.n_actions, rows.weight[k] * model.rows.share[pair] * change)
@@ -73,37 +77,46 @@ class PengWilliams(NamedTuple):
         expected: the expected value of each pair.
         told: (S,) V(s).
         queue: the pairs.
+        pure: whether there is no learning beside it.
         step_size: of a backup of a pair.
+        edges: those touched.
     """
 
     backups: int
     expected: TableValues
     told: Vector
     queue: Queue
+    pure: bool = False
     step_size: StepSizes = SCHEDULED
+    edges: EdgeCount = UNCOUNTED
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Back up the pairs that differ most from what is expected; the number of value updates."""
+        own = step.s * values.n_actions + step.a
         take_in(self.expected, self.told, model, step, discount)
-        _tell(self, model, values, step.s)
-        _settle_pair(self, values, step.s * values.n_actions + step.a)
-        for updates in range(self.backups):
+        updates = _tell(self, model, values, step.s)
+        _settle_pair(self, values, own)
+        alone = self.pure  # whether the step's own pair has a new number in the table beside, and nowhere else
+        for _ in range(self.backups):
             pair = dequeue(self.queue)
             if pair < 0:
-                return updates
+                break
             values.nudge(pair, self.step_size.of(pair, rates[ALPHA_PLAN], 1.0) * _difference(self, values, pair))
-            _tell(self, model, values, pair // values.n_actions)
-        return self.backups
+            alone = alone and pair != own
+            updates += 1 + _tell(self, model, values, pair // values.n_actions)
+        return updates + alone
 
 
 @kernel
-def _tell(planner: PengWilliams, model: TwoWayModel, values: TableValues, s: int) -> None:
-    """If V(s) is news, pass it on to all pairs that led to s, and give them their new differences."""
-    if pass_on(planner.expected, planner.told, model, s, values.best(s)) == 0:
-        return
-    rows = model.led_here
-    for k in range(rows.offset[s], rows.offset[s] + rows.used[s]):
-        _settle_pair(planner, values, rows.key[k])
+def _tell(planner: PengWilliams, model: TwoWayModel, values: TableValues, s: int) -> int:
+    """If V(s) is news, pass it on to all pairs that led to s, and give them their new differences; value updates."""
+    updates = pass_on(planner.expected, planner.told, model, s, values.best(s))
+    planner.edges.touch(updates)
+    if updates > 0:
+        rows = model.led_here
+        for k in range(rows.offset[s], rows.offset[s] + rows.used[s]):
+            _settle_pair(planner, values, rows.key[k])
+    return updates
 
 
 @kernel

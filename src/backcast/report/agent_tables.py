@@ -58,6 +58,7 @@ def row(result: Results, world: str, agent: str, metrics: list[str], judge_by: M
         "iqm": _in_short(middle),
         "wins": f"{wins.estimate:.0%}" if agent != first else "",
         "updates": f"{result.value_updates(world, agent):,.0f}",
+        "edges": f"{edges:,.0f}" if (edges := result.edges(world, agent)) else "–",
     }
 
 

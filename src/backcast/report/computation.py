@@ -15,6 +15,7 @@ from backcast.report.scores import (
     RECENT,
     StudyResults,
     budget,
+    computed_seconds_per_update,
     judged_by,
     over,
     own_names,
@@ -41,7 +42,15 @@ def error_against_updates(results: StudyResults) -> Figure:
 
 
 def error_against_seconds(results: StudyResults) -> Figure:
-    """The same against processor time, of which every update of an agent takes an equal part."""
+    """The same against processor time, of which every update of an agent takes an equal part.
+
+    It is computed (`backcast.studies.costs`) if what all agents cost is known, else measured.
+    """
+    everyone = [(world, agent) for world in results.worlds for agent in results.agents(world)]
+    computed = {(world, agent): computed_seconds_per_update(results, world, agent) for world, agent in everyone}
+    known = {place: seconds for place, seconds in computed.items() if seconds is not None}
+    if len(known) == len(everyone):
+        return _against(results, lambda world, agent: 1e6 * known[world, agent], "processor time, µs, computed")
     return _against(results, lambda world, agent: 1e6 * seconds_per_update(results, world, agent), "processor time, µs")
 
 

@@ -66,7 +66,10 @@ class StudyResults(CurveResults, Protocol):
         """Value updates made up to the end of each episode, (seeds, episodes)."""
 
     def seconds(self, world: str, agent: str) -> float:
-        """Mean processor seconds of a run."""
+        """Mean processor seconds of a run, measured."""
+
+    def computed_nanoseconds(self, world: str, agent: str) -> float | None:
+        """Mean processor time of a run, computed from what it did; None if that is not known."""
 
 
 def over(results: CurveResults) -> str:
@@ -149,6 +152,12 @@ def _recent(values: Vector, episodes: Indices) -> Vector:
 def seconds_per_update(results: StudyResults, world: str, agent: str) -> float:
     """Mean processor seconds of a value update, everything else that a run does included."""
     return results.seconds(world, agent) / float(results.updates(world, agent)[:, -1].mean())
+
+
+def computed_seconds_per_update(results: StudyResults, world: str, agent: str) -> float | None:
+    """The same, computed and therefore the same everywhere; None if what the agent costs is not known."""
+    computed = results.computed_nanoseconds(world, agent)
+    return None if computed is None else 1e-9 * computed / float(results.updates(world, agent)[:, -1].mean())
 
 
 def updates_per_step(results: StudyResults, world: str, agent: str) -> float:

@@ -10,7 +10,7 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError, in_a_line
 from backcast.studies.unit_tables import Expected
 
-GROUP, SEED, FILE, ROW, LEARNING, PLANNING, DIVERGED = range(7)  # rows of what is known of runs
+GROUP, SEED, FILE, ROW, LEARNING, PLANNING, EDGES, STEPS, DIVERGED = range(9)  # rows of what is known of runs
 
 
 class Index:
@@ -29,6 +29,8 @@ class Index:
         file: where it is stored.
         row: which run of that file it is, counted from 0.
         updates: value updates made by learning and by planning, (runs, 2).
+        edges: touched by planning.
+        steps: of the environment.
         seconds: processor time.
         diverged: the step at which its values exploded, or 0.
     """
@@ -60,6 +62,8 @@ class Index:
         self.file: Indices = runs[FILE]
         self.row: Indices = runs[ROW]
         self.updates: Indices = runs[[LEARNING, PLANNING]].T
+        self.edges: Indices = runs[EDGES]
+        self.steps: Indices = runs[STEPS]
         self.diverged: Indices = runs[DIVERGED]
         self.seconds: Vector = np.concatenate(seconds)[order]
         ends = np.searchsorted(runs[GROUP], np.arange(len(groups) + 1)).tolist()
@@ -80,7 +84,7 @@ class Index:
 
 
 def _numbers(units: list[dict[str, Any]], groups: dict[str, int], file: int) -> Indices:
-    """What is known of the runs of a file, (7, runs); groups that are new get the next numbers."""
+    """What is known of the runs of a file, (9, runs); groups that are new get the next numbers."""
     rows: list[list[int]] = [[] for _ in range(DIVERGED + 1)]
     for unit in units:
         count = len(unit["seeds"])
@@ -88,12 +92,14 @@ def _numbers(units: list[dict[str, Any]], groups: dict[str, int], file: int) -> 
         rows[SEED] += unit["seeds"]
         rows[LEARNING] += unit["value_updates"]["learning"]
         rows[PLANNING] += unit["value_updates"]["planning"]
+        rows[EDGES] += unit.get("edges", [0] * count)  # of older units nobody knows, nor of their steps
+        rows[STEPS] += unit.get("run_steps", [0] * count)
         rows[DIVERGED] += unit.get("diverged", [0] * count)  # of older units nobody looked
     rows[FILE] = [file] * len(rows[SEED])
     rows[ROW] = list(range(len(rows[SEED])))
     numbers = np.array(rows)
     if not rows[SEED] or numbers.ndim != 2 or numbers.dtype != np.int64 or numbers.min() < 0:
-        raise ValueError("seeds, value_updates and diverged are not whole numbers, one for each run")
+        raise ValueError("seeds, value_updates, edges, run_steps and diverged are not whole numbers, one for each run")
     return numbers
 
 

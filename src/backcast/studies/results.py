@@ -13,6 +13,7 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.drivers.metrics import METRICS, lost_episodes
 from backcast.studies.cells import Cell
+from backcast.studies.costs import costs
 from backcast.studies.exported import Varied
 from backcast.studies.index import Index
 from backcast.studies.spec import Study
@@ -151,6 +152,18 @@ class Results:
     def seconds(self, world: str, agent: str) -> float:
         """Mean processor seconds of a run."""
         return float(self._index.seconds[self._compared(world, agent)].mean())
+
+    def edges(self, world: str, agent: str) -> float:
+        """Mean number of edges that planning touched in a run."""
+        return float(self._index.edges[self._compared(world, agent)].mean())
+
+    def computed_nanoseconds(self, world: str, agent: str) -> float | None:
+        """Mean processor time of a run as `backcast.studies.costs` computes it; None if that is not known."""
+        cost, runs = costs().get(self._cells[world][agent].base), self._compared(world, agent)
+        steps = float(self._index.steps[runs].mean())
+        if cost is None or steps == 0.0:
+            return None
+        return cost.nanoseconds(steps, self.value_updates(world, agent), self.edges(world, agent))
 
     def value_updates(self, world: str, agent: str) -> float:
         """Mean number of value updates of a run, learning and planning together."""

@@ -124,10 +124,12 @@ def _record(unit: Unit, runs: Runs, seconds: float) -> dict[str, Any]:
         "label": unit.cell.label,
         "world_name": runs.world,
         "value_updates": {"learning": runs.updates.learning.tolist(), "planning": runs.updates.planning.tolist()},
+        "edges": runs.updates.edges.tolist(),
         "seconds": round(seconds, 4),
         "run_seconds": [round(float(each), 6) for each in runs.seconds],
         "diverged": runs.diverged.tolist(),
         "steps": int(runs.steps.sum()),
+        "run_steps": runs.steps.sum(axis=1).tolist(),
     }
 
 

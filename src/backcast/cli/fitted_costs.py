@@ -1,0 +1,89 @@
+"""`backcast bench --only costs`: what an agent's steps, value updates and edges cost, fitted to runs in several worlds.
+
+    backcast bench --only costs --json > src/backcast/studies/costs.json
+
+renews the table that processor time is computed from (`backcast.studies.costs`).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from backcast.agents import Agent
+from backcast.agents.kinds import KINDS
+from backcast.core.arrays import Vector
+from backcast.core.copies import Copies
+from backcast.drivers.seed_blocks import Job, empty_record
+from backcast.planners.edges import edges_touched
+from backcast.studies import BEYOND, BLEND, named_study
+from backcast.worlds import World, chain, garnet, maze
+
+WORLDS = (
+    (chain((500, 50, 5)), 300),
+    (chain((5, 50, 500)), 300),
+    (chain((20, 20, 20, 20, 20)), 300),
+    (garnet(100, 1, 5, seed=0), 60),
+    (garnet(100, 1, 20, seed=0), 60),
+    (maze(), 50),
+    (maze(slip=0.5), 30),
+    (garnet(100, 4, 3, seed=0, max_steps=300), 20),
+    (garnet(100, 2, 10, seed=0, max_steps=300), 20),
+)
+_SECONDS = 0.03  # of processor time that a measurement takes at least
+
+
+def costs(repeats: int) -> Iterator[dict[str, Any]]:
+    """Nanoseconds per real step, value update and edge of every agent of the studies that compare kinds.
+
+    `error` is the largest relative difference between the fitted and the measured time of a world.
+    """
+    for name, chosen in compared_agents().items():
+        here = ("prediction", "control") if KINDS[chosen.kind].only is None else (KINDS[chosen.kind].only,)
+        rows = np.array(
+            [
+                measured(world, chosen, episodes, repeats)
+                for world, episodes in WORLDS
+                if ("prediction" if world.is_prediction else "control") in here
+            ]
+        )
+        fitted, error = fit(rows)
+        yield {
+            "section": "costs",
+            "agent": name,
+            **dict(zip(("ns_per_step", "ns_per_update", "ns_per_edge"), fitted.tolist(), strict=True)),
+            "error": error,
+        }
+
+
+def compared_agents() -> dict[str, Agent]:
+    """The agents of `blend` and of the baselines, by their names without searched settings."""
+    studies = (*BLEND, *(name for name in BEYOND if name.startswith(("neighbours", "experience"))))
+    cells = [cell for name in studies for cell in named_study(name).runs()]
+    return {cell.base: cell.agent for cell in reversed(cells)}
+
+
+def measured(world: World, chosen: Agent, episodes: int, repeats: int) -> Vector:
+    """Real steps, value updates, edges and nanoseconds of some runs, the best of several measurements; no errors."""
+    job = Job(world, chosen, chosen.rates(episodes), world.max_steps or 2**62)
+    job.prepare(0)
+    found: list[Vector] = []
+    for _ in range(repeats):
+        total, seed = np.zeros(4), 0
+        while total[3] < 1e9 * _SECONDS:
+            drawn = world.draw(seed)
+            run = job.begin(drawn, seed)._replace(record=empty_record(episodes, None))
+            seconds = job.call(drawn, Copies(run, 1, 0), 0, 1)
+            edges = float(edges_touched(run.agent.planner))
+            total += run.record.steps.sum(), run.agent.updates.sum(), edges, 1e9 * seconds
+            seed += 1
+        found.append(total / seed)
+    return min(found, key=lambda each: each[3] / each[0])
+
+
+def fit(rows: Vector) -> tuple[Vector, float]:
+    """Costs, none below 0, with the least squared relative error over worlds (n, 4); and the largest such error."""
+    relative = rows[:, :3] / rows[:, 3:]
+    found, _ = nnls(relative, np.ones(len(rows)))
+    return found, float(np.abs(relative @ found - 1.0).max())
