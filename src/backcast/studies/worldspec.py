@@ -5,7 +5,7 @@ import platform
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from types import NoneType
-from typing import Any, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
@@ -137,7 +137,8 @@ class About(NamedTuple):
 class WorldSpec(Strict):
     """A world of a study: its kind, one of `backcast.worlds.kinds.WORLDS`, and the keys of that kind.
 
-    `label` is its name in tables and figures, if it is not to be the world's own.
+    `label` is its name in tables and figures, if it is not to be the world's own; `view` says what agents with a
+    network observe of its states.
     """
 
     model_config = ConfigDict(extra="allow")  # the keys of its kind, checked
@@ -146,6 +147,7 @@ class WorldSpec(Strict):
     label: str | None = Field(default=None, min_length=1, max_length=100)
     episodes: int | None = Field(default=None, ge=1)
     updates: int | None = Field(default=None, ge=1)
+    view: Literal["onehot", "coordinates", "pixels"] | None = None
     settings: Settings = Settings()
 
     @model_validator(mode="before")
@@ -182,7 +184,8 @@ class WorldSpec(Strict):
         if kind.file is not None and self.file is not None:
             _content(self.file, given.pop("sha256", None))
             given[kind.file] = self.file
-        return kind.make(**({"seed": None} if kind.drawn else {}) | given)
+        world = kind.make(**({"seed": None} if kind.drawn else {}) | given)
+        return world if self.view is None else world.view(self.view)
 
     def located(self, folder: Path) -> Self:
         """The same world, with the path of its file, if it has one, from this folder on."""
@@ -234,7 +237,8 @@ class WorldSpec(Strict):
         """What is usually the case with worlds of this kind; `place` of the world in its study tells them apart."""
         kind, number = WORLDS[self.kind], "" if place is None else f" {place}"
         own = kind.sketch.name(self.arguments) if self.file is None else self.file.stem
-        name = self.label or own or f"{self.kind}{number}"
+        seen = "" if self.view is None else f":{self.view}"
+        name = self.label or (own or f"{self.kind}{number}") + seen
         if kind.purpose == "prediction":
             return About(name, kind.purpose, "rmsve")
         return About(name, "control", "reward" if kind.purpose is None else "steps")
@@ -273,8 +277,8 @@ class WorldSpec(Strict):
     @functools.cached_property
     def identity(self) -> dict[str, Any]:
         """What determines the world itself: of a file its content, wherever it is."""
-        file = WORLDS[self.kind].file
-        return {"kind": self.kind, **{name: value for name, value in self.arguments.items() if name != file}}
+        file, seen = WORLDS[self.kind].file, {} if self.view is None else {"view": self.view}
+        return {"kind": self.kind, **{name: value for name, value in self.arguments.items() if name != file}, **seen}
 
 
 def checked_keys(kind: WorldKind, given: dict[str, Any]) -> dict[str, Any]:

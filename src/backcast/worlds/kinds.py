@@ -28,7 +28,7 @@ Seed = Annotated[int, Bounds(0), Label("world’s seed")]
 Steps = Annotated[int, Bounds(1, lab=1_000_000), Label("steps at most")]
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-OF_EVERY_WORLD = ("kind", "label", "episodes", "updates", "settings", "sha256")  # keys in a study that no kind may have
+OF_EVERY_WORLD = ("kind", "label", "episodes", "updates", "view", "settings", "sha256")  # keys that no kind may have
 
 
 class Picture(NamedTuple):
