@@ -28,7 +28,8 @@ from backcast.twins.dense import DenseTwin
 from backcast.twins.linear import LinearTwin
 from backcast.worlds import World, chain, maze, random_walk
 
-_GCC = ("gcc", "-O3", "-march=native", "-ffast-math")
+_CC = ("cc", "-O3", "-march=native", "-ffast-math")
+DENSE_PROGRAMS = Path(__file__).parent / "dense"
 _GRIDS = (50, 200, 1000)
 _WORLDS = ((maze(), 100), (maze(slip=0.5), 100), (chain((500, 50, 5)), 1500), (chain((5, 50, 500)), 1500))
 _TWINS = ("td", "q", "forward", "backward", "true-forward", "true-backward")
@@ -67,7 +68,8 @@ def bench(
     """All measurements, one row each as it is finished; a row has a `section` and its figures.
 
     Args:
-        anchors: a directory with dense_maze.c and dense_chain.c to compile and measure against.
+        anchors: a directory with dense_maze.c and dense_chain.c to compile and measure against; None: Backcast's own,
+            if there is a C compiler.
         quick: fewer repetitions, two worlds, every kind with its usual settings only, no world of a million states, no
             store of 100,000 units.
         only: one section.
@@ -79,7 +81,7 @@ def bench(
         "value updates": lambda: value_updates(repeats, worlds, _USUAL if quick else _EVERYTHING),
         "costs": lambda: costs(repeats),
         "linear": lambda: linear(repeats, ("lms",) if quick else ("lms", "rls")),
-        "dense C": lambda: iter(()) if anchors is None else against_c(anchors, repeats),
+        "dense C": lambda: against_c(anchors or DENSE_PROGRAMS, repeats) if anchors or only or _has_cc() else iter(()),
         "growth": lambda: growth(_GRIDS[:2] if quick else _GRIDS, repeats),
         "cores": lambda: cores(repeats),
         "start-up": lambda: start_up(("q",) if quick else _OWN, 1 if quick else 3, against),
@@ -328,11 +330,15 @@ def _twin_steps_per_second(world: World, chosen: Agent) -> float:
 def _compile(source: Path, directory: Path) -> str:
     if not source.exists():
         raise InputError(f"anchors: no file {source}; expected a directory with dense_maze.c and dense_chain.c")
-    if shutil.which("gcc") is None:
-        raise InputError("anchors: gcc is not installed, and the C programs must be compiled on this machine")
+    if not _has_cc():
+        raise InputError("anchors: there is no C compiler (cc), and the C programs must be compiled on this machine")
     program = directory / source.stem
-    subprocess.run([*_GCC, "-o", str(program), str(source), "-lm"], check=True)
+    subprocess.run([*_CC, "-o", str(program), str(source), "-lm"], check=True)
     return str(program)
+
+
+def _has_cc() -> bool:
+    return shutil.which(_CC[0]) is not None
 
 
 def _c_steps_per_second(command: list[str]) -> float:

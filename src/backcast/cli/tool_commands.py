@@ -118,7 +118,8 @@ def _print_entry(name: str, documentation: str | None) -> None:
 def bench(
     as_json: AsJson = False,
     anchors: Annotated[
-        Path | None, typer.Option(help="Directory with dense_maze.c and dense_chain.c to compile and race.")
+        Path | None,
+        typer.Option(help="Directory with dense_maze.c and dense_chain.c to race (default: Backcast's own)."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer repetitions and settings, no world of a million states.")
@@ -138,7 +139,7 @@ def bench(
 
     Example: backcast bench --only start-up --against ../before
 
-    Example: backcast bench --anchors ../shared/anchors --json > bench.json
+    Example: backcast bench --only "dense C" --json > bench.json
     """
     from backcast.cli.bench import bench as measurements
 
