@@ -114,6 +114,24 @@ def test_a_page_plays_while_its_agents_are_compiled_and_goes_on_where_it_is(monk
     played(scenario)
 
 
+def test_what_was_asked_of_a_process_that_is_ended_is_answered_by_the_compiled_agents(monkeypatch):
+    compiler = Compiler(monkeypatch)
+
+    def ended(stand_in, s):
+        compiler.free.set()
+        stand_in.close()
+        raise StandInEndedError
+
+    monkeypatch.setattr(standin.StandIn, "answer", ended)
+
+    async def scenario(page):
+        await page.opens(config(world=MAZE))
+        await page.say(do="ask", state=3)
+        assert (await page.told("answer"))["state"] == 3
+
+    played(scenario)
+
+
 def test_where_there_is_none_the_page_waits_for_the_compiler(monkeypatch):
     compiler = Compiler(monkeypatch)
     monkeypatch.setattr(standin, "MOST", 0)

@@ -300,6 +300,9 @@ class Session:
             await self._tell(await _beside(partial(pair.answer, s), self._threads_for(pair)))
         except InputError as error:
             await self._send_text(error_message(error, "ask"))
+        except standin.StandInEndedError:
+            self._asked = s if self._asked is None else self._asked  # the compiled agents will know
+            raise
 
     async def _send_frame(self, pair: Pair) -> None:
         self._number += 1
