@@ -3,7 +3,7 @@
 #   make lab         set up .venv, install with the lab extra, open the lab in the browser
 #   make test        set up .venv, install with the development extra, run lint, types and tests
 # Beside them: make quick (a part of the tests, interpreted, in a minute), make slow (what takes long),
-# make page, minimal, pythons, torture, mutants (does a test fail if a place of the code is changed?).
+# make page, minimal, pythons, torture, mutants (does a test fail if a place of the code is changed?), costs (of tests).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 PAGE := tests/page
 
-.PHONY: reproduce lab test lint types check quick slow page docs package minimal pythons lock torture mutants tutorials figures findings textbook clean
+.PHONY: reproduce lab test lint types check quick slow page docs package minimal pythons lock torture mutants costs tutorials figures findings textbook clean
 
 reproduce: .venv/installed
 	$(BIN)/backcast reproduce --out results
@@ -84,6 +84,11 @@ TUTORIALS := $(filter-out docs/tutorials/index.md,$(wildcard docs/tutorials/*.md
 tutorials: .venv/developing
 	NUMBA_DISABLE_JIT=1 $(BIN)/python docs/notebooks.py write $(TUTORIALS)
 	$(BIN)/python docs/notebooks.py convert $(TUTORIALS)
+
+# make costs ARGUMENTS='tests/models -m "not slow"': processor seconds of each test, with a cold cache of kernels.
+costs: .venv/developing
+	rm -rf build/costs && mkdir -p build/costs
+	PYTHONPATH=$(CURDIR)/tests BACKCAST_CACHE_DIR=$(CURDIR)/build/costs $(BIN)/pytest --quiet -p costs --costs build/costs/tests.jsonl $(ARGUMENTS)
 
 figures: .venv/developing
 	$(BIN)/python docs/figures/reversal.py
