@@ -109,9 +109,13 @@ class AgentConformance(_Suite):
 
 
 class ModelConformance(_Suite):
-    """What every model of probabilities does. `true` says that it claims to know the world."""
+    """What every model of probabilities does.
+
+    `true` says that it claims to know the world, `experience` after how many episodes a learned model is judged.
+    """
 
     true: ClassVar[bool] = False
+    experience: ClassVar[int] = 600
 
     def test_rows_sum_to_one(self) -> None:
         """Whatever is conditioned on, something happened (or will); an empty row says that it does not know."""
@@ -123,8 +127,8 @@ class ModelConformance(_Suite):
     def test_loss(self) -> None:
         """A true model has no loss; a learned one has less after more experience."""
         for world in self.worlds():
-            many = [0.2] * 600
-            trained = run_parts(world, self.agent(alpha_model=many, alpha=many, alpha_plan=many, epsilon=[1.0] * 600))
+            rates, always = [0.2] * self.experience, [1.0] * self.experience
+            trained = run_parts(world, self.agent(alpha_model=rates, alpha=rates, alpha_plan=rates, epsilon=always))
             loss = model_loss(_probabilities(trained, world), world, _looks_back(trained))
             if self.true:
                 assert abs(loss) < 1e-10

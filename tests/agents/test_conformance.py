@@ -1,28 +1,31 @@
 """Backcast's own kinds pass the suite that it offers to others.
 
-The kinds are compiled, with all that is made of the same parts. Settings that make other parts are interpreted:
-`tests/drivers/test_interpreted.py` compiles their runs, and finds the same bits.
+The kinds of the paper are compiled, with all that is made of the same parts. Settings that make other parts are
+interpreted: `tests/drivers/test_interpreted.py` compiles their runs, and finds the same bits.
 """
 
 import pytest
 
-from backcast.testing import AgentConformance, ExpectedPlanningConformance, ModelConformance
+from backcast import testing
+from backcast.testing import ExpectedPlanningConformance
+from conforming import AgentConformance, ModelConformance
 
 
-class TestTD(AgentConformance):
+class TestTD(testing.AgentConformance):
     kind = "td"
     test_without_planning_it_is_model_free = None
 
 
-class TestQ(AgentConformance):
+class TestQ(testing.AgentConformance):
     kind = "q"
     test_without_planning_it_is_model_free = None
 
 
-class TestForward(AgentConformance, ModelConformance):
+class TestForward(testing.AgentConformance, testing.ModelConformance):
     kind = "forward"
 
 
+@pytest.mark.interpreted
 class TestTDThatAverages(AgentConformance):
     kind = "td"
     options = {"schedule": "average"}  # noqa: RUF012
@@ -39,26 +42,26 @@ class TestBackwardThatAverages(AgentConformance, ModelConformance):
     options = {"schedule": "average", "model": "counts", "epsilon_schedule": "linear"}  # noqa: RUF012
 
 
-class TestForwardFromNext(AgentConformance, ModelConformance):
+class TestForwardFromNext(testing.AgentConformance, testing.ModelConformance):
     kind = "forward"
     options = {"frame": "current", "alpha": 0.5}  # noqa: RUF012
 
 
-class TestBackward(AgentConformance, ModelConformance):
+class TestBackward(testing.AgentConformance, testing.ModelConformance):
     kind = "backward"
 
 
-class TestBackwardFromPrevious(AgentConformance, ModelConformance):
+class TestBackwardFromPrevious(testing.AgentConformance, testing.ModelConformance):
     kind = "backward"
     options = {"frame": "previous", "alpha": 0.5}  # noqa: RUF012
 
 
-class TestTrueForward(AgentConformance, ModelConformance, ExpectedPlanningConformance):
+class TestTrueForward(testing.AgentConformance, testing.ModelConformance, ExpectedPlanningConformance):
     kind = "true-forward"
     true = True
 
 
-class TestTrueBackward(AgentConformance, ModelConformance, ExpectedPlanningConformance):
+class TestTrueBackward(testing.AgentConformance, testing.ModelConformance, ExpectedPlanningConformance):
     kind = "true-backward"
     true = True
 
@@ -86,6 +89,7 @@ class TestBackwardOverThreeSteps(AgentConformance):
     options = {"horizon": 3, "alpha": 0.5}  # noqa: RUF012
 
 
+@pytest.mark.interpreted
 class TestBackwardLambda(AgentConformance):
     kind = "backward"
     options = {"lam": 0.5, "model": "counts"}  # noqa: RUF012

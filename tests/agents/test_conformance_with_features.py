@@ -2,7 +2,8 @@
 
 import pytest
 
-from backcast.testing import AgentConformance, ExpectedPlanningConformance, ModelConformance
+from backcast.testing import ExpectedPlanningConformance
+from conforming import AgentConformance, ModelConformance
 
 pytestmark = pytest.mark.interpreted
 FEATURES = {"features": "onehot", "alpha": 0.5}

@@ -9,7 +9,7 @@ import pytest
 
 import backcast as bc
 from backcast.extending import number, register
-from backcast.testing import AgentConformance, ModelConformance
+from conforming import AgentConformance, ModelConformance
 from registries import unchanged_registries
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
@@ -30,10 +30,12 @@ def test_the_planner_is_under_forty_lines():
     assert len(planner.strip().splitlines()) < 40
 
 
+@pytest.mark.interpreted
 class TestLikeliest(AgentConformance, ModelConformance):
     kind = "likeliest"
 
 
+@pytest.mark.interpreted
 class TestSurprised(AgentConformance, ModelConformance):
     kind = "surprised"
 

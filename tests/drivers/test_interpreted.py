@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import KINDS
+from backcast.agents.kinds import KINDS, Setup
+from backcast.core import compiling
 from backcast.core.compiling import INTERPRETED
+from backcast.planners.edges import Uncounted
+from backcast.worlds.envs import TableEnv
 
 FEATURES = bc.features.random_binary(d=7, active=3)
 # settings that put an agent together from other parts than the default, which are other code
@@ -44,8 +47,18 @@ AVERAGES = [  # those whose updates have weights of different kinds
 ]
 OF_FEATURES = {
     "td": [{}],
-    "forward": [{}, {"learn_by": "rls"}, {"model": "likelihood"}, {"model": "abstract"}],
-    "backward": [{}, *({"model": model} for model in ("naive", "gaussian", "likelihood", "abstract"))],
+    "forward": [
+        *({}, {"learn_by": "rls"}, {"model": "likelihood"}, {"model": "likelihood", "sample": 2}),
+        {"model": "abstract"},
+    ],
+    "backward": [{}, *({"model": model} for model in ("counts", "naive", "gaussian", "likelihood", "abstract"))],
+}
+# their parts are all in other agents
+AGAIN = {
+    "backward,model=counts,sample=5",
+    "backward,features=random_binary-7,model=abstract",
+    "forward,features=random_binary-7,model=likelihood",
+    "expected-trace that averages",
 }
 AGENTS = {
     agent.name: agent
@@ -59,12 +72,16 @@ AGENTS = {
 } | {f"{agent.name} that averages": agent for agent in AVERAGES}
 
 
+def worlds_of(agent):
+    """A world for prediction and one for control, or the one in which the agent works."""
+    worlds = bc.worlds.chain((6, 4, 3), seed=0), bc.worlds.maze("..G\n.X.\nS..", 0.3, 0.5)
+    return [world for world in worlds if KINDS[agent.kind].only in (None, world.purpose)]
+
+
 def outcome(agent):
     """A hash of all that seeded runs of an agent leave behind, but for errors: they are summed in any order."""
     found = hashlib.sha256()
-    for world in (bc.worlds.chain((6, 4, 3), seed=0), bc.worlds.maze("..G\n.X.\nS..", 0.3, 0.5)):
-        if KINDS[agent.kind].only not in (None, "prediction" if world.is_prediction else "control"):
-            continue
+    for world in worlds_of(agent):
         runs = bc.run(world, agent, 10, 2, max_steps=50, workers=1)
         for array in (runs.values, runs.steps, runs.reward, np.asarray(runs.updates)):
             found.update(np.ascontiguousarray(array).tobytes())
@@ -80,9 +97,43 @@ def interpreted():
 
 
 @pytest.mark.skipif(INTERPRETED, reason="there is nothing to compare with")
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in AGAIN else []) for name in AGENTS]
+)
 def test_every_agent_has_the_same_bits_interpreted_and_compiled(name):
     assert outcome(AGENTS[name]) == interpreted()[name]
+
+
+def classes_within(part):
+    """The classes of a part and of all parts within it."""
+    if not isinstance(part, tuple):
+        return set()
+    return {type(part)}.union(*map(classes_within, part))
+
+
+def test_each_of_our_parts_is_in_one_of_these_agents():
+    built = [
+        agent.build(Setup(world.n_states, world.n_actions, world.discount, world))
+        for name, agent in AGENTS.items()
+        if name not in AGAIN
+        for world in worlds_of(agent)
+    ]
+    ours = {cls for cls in compiling._parts if cls.__module__.startswith("backcast.")}
+    ours.discard(Uncounted)  # of no agent of ours
+    of_worlds = {cls for cls in ours if cls.__module__.startswith("backcast.worlds.")}
+    assert ours - of_worlds - set().union(*map(classes_within, built)) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="`tests/conforming.py` has it")
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_agent_is_the_same_stepwise_and_compiled(name):
+    for world in worlds_of(AGENTS[name]):
+        compiled = bc.run(world, AGENTS[name], 10, [1], max_steps=50)
+        stepwise = bc.train(TableEnv(world), AGENTS[name], 10, 1, max_steps=50)
+        np.testing.assert_array_equal(compiled.values, stepwise.values)
+        np.testing.assert_array_equal(compiled.steps, stepwise.steps)
+        np.testing.assert_array_equal(compiled.updates.total, stepwise.updates.total)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import backcast as bc
 from backcast.worlds.envs import TableEnv
 from environments import PlainMaze
 
+pytestmark = pytest.mark.interpreted
 MAZE = bc.worlds.maze()
 
 

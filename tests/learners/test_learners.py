@@ -6,7 +6,7 @@ import pytest
 
 import backcast as bc
 from backcast.agents.kinds import Setup
-from backcast.testing import AgentConformance
+from conforming import AgentConformance
 from random_worlds import cyclic_world, dense, random_mdp, random_policy
 
 
@@ -100,6 +100,7 @@ def test_expected_traces_need_a_world_that_fits_into_memory():
         agent.build(Setup(2237, 2, 0.9))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kind", ["monte-carlo", "q-lambda", "expected-trace"])
 def test_any_gymnasium_environment(kind):
     env = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=30)

@@ -6,7 +6,7 @@ import pytest
 
 import backcast as bc
 from backcast.agents.kinds import Setup
-from backcast.testing import AgentConformance
+from conforming import AgentConformance
 from random_worlds import leveled, random_mdp, random_policy
 
 CHAIN, MAZE = bc.worlds.chain((6, 4, 3, 5), seed=2), bc.worlds.maze("..G\n.X.\nS..", 0.2, 0.7)

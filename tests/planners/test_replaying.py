@@ -7,7 +7,7 @@ import backcast as bc
 from backcast.agents.kinds import KINDS, Setup
 from backcast.core.interaction import Step
 from backcast.drivers.loop import observe
-from backcast.testing import AgentConformance, ModelConformance
+from conforming import AgentConformance, ModelConformance
 from environments import PlainMaze
 from plain_replaying import TWINS
 
@@ -87,6 +87,7 @@ def test_what_was_experienced_is_solved_exactly(kind):
     np.testing.assert_allclose(average, solution, atol=0.05)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kind", TWINS)
 def test_environments_whose_graph_is_not_known(kind):
     agent = bc.agent(kind)

@@ -11,7 +11,7 @@ from backcast import exact
 from backcast.agents.kinds import Setup
 from backcast.drivers.run import one_run
 from backcast.drivers.train import Stepwise
-from backcast.testing import AgentConformance
+from conforming import AgentConformance
 from random_worlds import random_mdp, random_world
 from sweeping_by_hand import ALL, make
 
@@ -87,6 +87,7 @@ def test_small_backups_learn_by_planning_alone(name):
     assert (one.updates.planning >= one.steps.sum(axis=1)).all()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", [*ALL, "certainty-equivalence"])
 def test_rows_grow_where_the_graph_is_not_known(name):
     world = bc.worlds.maze(slip=0.5)
