@@ -39,6 +39,12 @@ def test_runs_are_those_of_all_agents(tmp_path):
     loaded = bc.Runs.load(tmp_path / "runs.npz")
     assert loaded.agent == DQN
     assert np.array_equal(loaded.values, runs.values)
+    for s in range(9):
+        assert np.array_equal(loaded.policy(1, MAZE.observations[s]), runs.policy(1)[s])
+    with pytest.raises(InputError, match=r"observation: shape \(4,\) given, which makes a network of 76 parameters"):
+        loaded.policy(observation=np.zeros(4))
+    with pytest.raises(InputError, match="observation: given, but 'q' has no network; leave it out"):
+        bc.run(MAZE, bc.agent("q"), 1, 1).policy(observation=np.zeros(9))
 
 
 def test_an_agent_learns_the_way_to_the_goal():

@@ -48,6 +48,9 @@ def test_vectors_of_a_box_are_learned_from():
     assert runs.steps[runs.steps >= 0].sum() == 60
     assert runs.updates.planning[0] == (60 - 7) * 8 * 16
     assert runs.values.shape == (1, 0, 2)
+    assert runs.policy(observation=np.zeros(4)).sum() == 1
+    with pytest.raises(bc.InputError, match="policy: states of CartPole-v1 have no numbers; give observation="):
+        runs.policy()
     again = bc.train(gymnasium.make("CartPole-v1"), agent, steps=60, seed=0)
     assert np.array_equal(runs.steps, again.steps)
 

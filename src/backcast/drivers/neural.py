@@ -16,6 +16,7 @@ from backcast.core.arrays import Mask, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import imagination, streams
 from backcast.core.waiting import compiling_for
+from backcast.drivers.neural_policy import in_a_row
 from backcast.drivers.neural_program import ROOM, NeuralRun, Program, RunOrders, WorldArrays, place_of, program_for
 from backcast.drivers.runs import LEFT_OUT, PER_EPISODE, KeptModel, NoModels, RunRows
 from backcast.drivers.seed_blocks import setup_for
@@ -138,7 +139,7 @@ class NeuralJob:
             updates=np.asarray(walk.learned.updates)[None],
             edges=np.zeros(1, dtype=np.int64),
             values=(values[:, 0] if values.shape[1] == 1 else values)[None],
-            weights=None,
+            weights=in_a_row(walk.learned.values)[None],
             diverged=np.array([int(walk.taken) if lost else 0]),
             seconds=np.array([seconds]),
             runs=KeptModel(self._model(program, place, walk, values)) if self._keeps_models else NoModels(LEFT_OUT),

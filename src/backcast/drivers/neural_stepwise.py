@@ -18,6 +18,7 @@ from backcast.core.interaction import EPSILON
 from backcast.core.randomness import imagination, streams
 from backcast.drivers.loop import Record, bound, judge
 from backcast.drivers.neural_experience import Circumstances, Experience, without_rates
+from backcast.drivers.neural_policy import in_a_row
 from backcast.drivers.runs import PER_EPISODE, NoModels, RunRows
 from backcast.drivers.steps import Length, new_clock, set_rates
 from backcast.networks.backend import wide
@@ -172,8 +173,9 @@ class NeuralStepwise:
         return RunRows(
             **columns,
             updates=self.updates[None],
+            edges=np.zeros(1, dtype=np.int64),
             values=(values[:, 0] if self._setup.n_actions == 1 else values)[None],
-            weights=None,
+            weights=in_a_row(self._learned.values)[None],
             diverged=record.diverged.copy(),
             seconds=seconds,
             runs=NoModels(_NOT_KEPT),

@@ -15,6 +15,7 @@ from backcast.core.errors import InputError, nearest
 from backcast.drivers.metrics import METRICS, metrics_in
 from backcast.drivers.saving import plain_agent, read_runs, write_runs
 from backcast.features.places import read_place
+from backcast.networks.backend import require_jax
 from backcast.planners.edges import edges_touched
 from backcast.worlds.world import Purpose
 
@@ -148,7 +149,8 @@ class Runs:
         updates: value updates, learning and planning apart.
         values: final values, (seeds, S) in prediction, (seeds, S, A) in control; empty where states have no
             numbers.
-        weights: of linear values, (seeds, d) in prediction, (seeds, A, d) in control; else None.
+        weights: of linear values, (seeds, d) in prediction, (seeds, A, d) in control; of a network all its parameters,
+            (seeds, P); else None.
         diverged: (seeds,) the step at which values exploded, counted from 1; 0 where they did not. From that episode on
             errors are infinite, and later episodes take as many steps as they may.
         models: the final model of each seed, which can be asked (`models[0].predict(s)`). They are not saved.
@@ -203,22 +205,35 @@ class Runs:
             raise InputError(f"metric: {metric!r} given, expected one of {known}{nearest(metric, self.metrics)}")
         return METRICS[metric].before_divergence(self)
 
-    def policy(self, seed_index: int = 0) -> Vector:
+    def policy(self, seed_index: int = 0, observation: object = None) -> Vector:
         """The greedy policy (S, A) of a run; actions that are equally good share the probability equally.
 
         Args:
             seed_index: which run, counted from 0 in the order of `seeds`.
+            observation: of an agent with a network, what is observed; the policy is then (A,), that of the observation.
         """
         if self.rmsve is not None or self.values.ndim < 3:
             raise InputError(f"policy: {self.world} is a prediction world, in which there is nothing to choose")
+        place = as_whole("seed_index", seed_index, 0, len(self.seeds) - 1)
+        if observation is not None:
+            return _greedy(self._seen(place, observation)[None])[0]
+        if not self.values.shape[1] and self.agent.has_network:
+            raise InputError(f"policy: states of {self.world} have no numbers; give observation=")
         if not self.values.shape[1]:
             raise InputError(f"policy: states of {self.world} have no numbers; features and `weights` give its values")
-        place = as_whole("seed_index", seed_index, 0, len(self.seeds) - 1)
         values = self.values[place]
         if np.isnan(values).any():
             raise InputError(f"policy: the run of seed {self.seeds[place]} diverged, and its values are not numbers")
-        best = values == values.max(axis=1, keepdims=True)
-        return best / best.sum(axis=1, keepdims=True)
+        return _greedy(values)
+
+    def _seen(self, place: int, observation: object) -> Vector:
+        """The values of all actions, (A,), that the network of a run has for an observation."""
+        if not self.agent.has_network or self.weights is None:
+            raise InputError(f"observation: given, but {self.agent.name!r} has no network; leave it out")
+        require_jax()
+        from backcast.drivers.neural_policy import values_of
+
+        return values_of(self.agent, self.weights[place], self.values.shape[2], observation)
 
     def values_by_state(self, world: object = None) -> dict[Any, float]:
         """The value of each state, the mean over seeds; in control that of the best action.
@@ -365,6 +380,12 @@ def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[RunRo
         whole.seconds,
         whole.diverged,
     )
+
+
+def _greedy(values: Vector) -> Vector:
+    """The greedy policy (n, A) for values (n, A); actions that are equally good share the probability equally."""
+    best = values == values.max(axis=1, keepdims=True)
+    return best / best.sum(axis=1, keepdims=True)
 
 
 def _equally_wide(rows: Sequence[RunRows]) -> list[RunRows]:
