@@ -161,7 +161,7 @@ class NeuralStepwise:
         """Measure the error after an episode; whether the run may go on."""
         table = zeros(self._setup.n_states or 1, self._setup.n_actions)
         if record.truth.size:
-            table.u[:] = self._all_values().ravel()
+            table.fill(self._all_values())
         nobody: Any = None  # judging asks for values alone
         parts = Parts(nobody, nobody, nobody, table, self._setup.discount, self.updates)
         return bool(judge(parts, record, episode, self.taken, largest, max_steps, FOREVER))

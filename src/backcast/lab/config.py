@@ -197,11 +197,11 @@ def read_config(given: object) -> LabConfig:
         raise RefusedError("; ".join(map(_sentence, errors)), *map(_where, errors)) from None
 
 
-def _where(error: Any) -> str:
+def _where(error: Mapping[str, Any]) -> str:
     return ".".join(str(part) for part in error["loc"]) or "config"
 
 
-def _sentence(error: Any) -> str:
+def _sentence(error: Mapping[str, Any]) -> str:
     where, message = _where(error), error["msg"].removeprefix("Value error, ")
     if error["type"] in ("extra_forbidden", "missing"):
         return f"{where}: {'no such field' if error['type'] == 'extra_forbidden' else 'it is missing'}"

@@ -362,7 +362,7 @@ async def _beside(work: Callable[[], T], threads: ThreadPoolExecutor = _threads)
     return await asyncio.get_running_loop().run_in_executor(threads, work)
 
 
-def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *given: Any) -> None:
+def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *given: object) -> None:
     """Call a function in the thread of an event loop, if that still runs."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *given)

@@ -157,7 +157,7 @@ class StandIn:
         """End the process, whatever it does; the next scene will need another."""
         self._process.end()
 
-    def _ask(self, **asked: Any) -> tuple[dict[str, Any], bytes]:
+    def _ask(self, **asked: object) -> tuple[dict[str, Any], bytes]:
         told, content = self._process.ask(asked)
         if "refused" in told:
             raise InputError(told["refused"])
