@@ -31,6 +31,14 @@ from backcast.worlds import World, chain, maze, random_walk
 _CC = ("cc", "-O3", "-march=native", "-ffast-math")
 DENSE_PROGRAMS = Path(__file__).parent / "dense"
 _GRIDS = (50, 200, 1000)
+_WALKED = 4_000_000  # steps in each of them, about
+_GROWING: list[tuple[str, dict[str, Any]]] = [
+    ("q", {"alpha": 0.5}),
+    ("backward", {"alpha": 0.5, "frame": "previous"}),
+    ("forward", {"alpha": 0.5, "frame": "current"}),
+    ("small-backups", {}),
+    ("dyna", {"alpha": 0.5}),
+]
 _WORLDS = ((maze(), 100), (maze(slip=0.5), 100), (chain((500, 50, 5)), 1500), (chain((5, 50, 500)), 1500))
 _TWINS = ("td", "q", "forward", "backward", "true-forward", "true-backward")
 _VARIANTS: dict[str, list[dict[str, Any]]] = {
@@ -159,11 +167,14 @@ def against_c(anchors: Path, repeats: int) -> Iterator[Row]:
 
 
 def growth(sides: tuple[int, ...], repeats: int) -> Iterator[Row]:
-    """Nanoseconds per step in open grids of growing size: cost follows the degree, not the number of states."""
+    """Nanoseconds per step of a random walk over open grids of growing size: cost follows the degree, not the states.
+
+    The agent walks at random, so that it gets everywhere and its tables are used as a whole.
+    """
     worlds = [_open_grid(side) for side in sides]
-    for kind, frame in (("q", None), ("backward", "previous"), ("forward", "current")):
-        chosen = agent(kind, frame=frame, alpha=0.5, schedule="constant")
-        speeds = _take_turns(repeats, *(partial(_long_run, world, chosen) for world in worlds))
+    for kind, settings in _GROWING:
+        chosen = agent(kind, epsilon=1.0, schedule="constant", **settings)
+        speeds = _take_turns(repeats, *(partial(_long_walk, world, chosen) for world in worlds))
         for side, speed in zip(sides, speeds, strict=True):
             yield {
                 "section": "growth",
@@ -296,14 +307,11 @@ def _runs_per_processor_second(world: World, chosen: Agent, episodes: int, seeds
     return seeds / (time.process_time() - start)
 
 
-def _long_run(world: World, chosen: Agent) -> float:
-    """Steps per second of three million steps, without what it costs to make the agent's tables."""
-    schedule = chosen.rates(1500)
-    start = time.perf_counter()
-    one_run(world, chosen, 0, schedule[:0], _limit(world))
-    setting_up = time.perf_counter() - start
-    record = one_run(world, chosen, 0, schedule, _limit(world))[0]
-    return float(record.steps.sum() / (time.perf_counter() - start - 2 * setting_up))
+def _long_walk(world: World, chosen: Agent) -> float:
+    """Steps per second of a few million steps, without what it costs to make the agent's tables."""
+    episodes = max(1, _WALKED // (world.n_states * 8))  # a random walk finds the goal after some 8 times the states
+    record, _, took = one_run(world, chosen, 0, chosen.rates(episodes), _WALKED)
+    return float(record.steps.sum() / took)
 
 
 def _twin_steps_per_second(world: World, chosen: Agent) -> float:
@@ -347,8 +355,8 @@ def _c_steps_per_second(command: list[str]) -> float:
 
 
 def _open_grid(side: int) -> World:
-    """An open grid whose start is in the middle and whose goal is in a corner; episodes are cut at 2,000 steps."""
-    return maze(_grid_text(side), max_steps=2000)
+    """An open grid whose start is in the middle and whose goal is in a corner."""
+    return maze(_grid_text(side), max_steps=None)
 
 
 def _grid_text(side: int) -> str:
