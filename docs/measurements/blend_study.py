@@ -160,7 +160,7 @@ def main(*directories: str) -> None:
     found = {each.name: each for directory in directories for each in results(directory)}
     for which in ("development", "held-out"):
         by_experience, by_updates = (found[f"blend-{which}-{equal}"] for equal in ("experience", "updates"))
-        print(f"\n## {which}, {min(by_experience.seeds, by_updates.seeds)} seeds")
+        print(f"\n## {which}: {by_experience.seeds} seeds at equal experience, {by_updates.seeds} otherwise")
         equal = {
             "equal experience": [experience(by_experience, world) for world in by_experience.worlds],
             "equal value updates": [updates(by_updates, world) for world in by_updates.worlds],
