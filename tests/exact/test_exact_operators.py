@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 import backcast as bc
 from backcast.exact import composition
 from backcast.exact import solve as solving
+from backcast.exact.chains import OneStep
 from random_worlds import dense, random_mdp, random_policy, worlds_and_policies
 
 exact = bc.exact
@@ -123,12 +124,25 @@ def _corner(n):
     return sparse.csr_array(([1.0], ([n - 1], [0])), shape=(n, n))
 
 
-def test_sparse_products_that_no_memory_holds_are_refused(monkeypatch):
+class Watched(sparse.csr_array):
+    """A matrix that is not multiplied as a whole."""
+
+    def __matmul__(self, other):
+        assert self.shape[0] < 5_000
+        return super().__matmul__(other)
+
+
+def test_sparse_products_that_no_memory_holds_are_refused_before_the_first_is_made(monkeypatch):
     monkeypatch.setattr(composition, "_LARGEST", 10**7)
     mdp = thin_world(5_000)
     exact.n_step(mdp, None, 1)
-    with pytest.raises(bc.InputError, match=r"5,000 states would need about .* as_operator=True"):
-        exact.n_step(mdp, None, 9)
+    for looking in ("backward", "forward"):
+        with pytest.raises(bc.InputError, match=r"5,000 states would need at least .* as_operator=True"):
+            exact.n_step(mdp, None, 9, looking)
+    step = composition.StepMatrices.forward(mdp, OneStep(mdp, None)).each(Watched)
+    for weights in (np.eye(1, 9, 8)[0], np.full(9, 1 / 9)):
+        with pytest.raises(bc.InputError, match="at least"):
+            composition.mixture(step, weights)
     assert exact.n_step(mdp, None, 9, as_operator=True).states.shape == (5_000, 5_000)
 
 

@@ -30,7 +30,9 @@ from backcast.mdp import FiniteMDP
 
 _LARGEST = 8 * 2**30  # bytes
 _DENSE_MATRICES = 10  # of size S × S, in memory at once while a dense model is made
-_SAMPLE = 500  # rows from which the fill of a sparse product is estimated
+_SAMPLE = 500  # states from whose ways the fill of sparse matrices is estimated
+_SIZE = 12  # bytes of an entry of a sparse matrix
+_MATRICES = 11  # in memory at once while a mixture is made
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,13 @@ class StepMatrices:
 
 def mixture(step: StepMatrices, weights: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """(states, earned, discounted) of n steps, weighed by weights[n − 1]."""
+    _refuse_large_mixture(step, weights)
     A, B = step.pair
     E = step.earned
     X_n, W_n, Y_n = A, E, B
     X = W = Y = 0.0
     for n, weight in enumerate(weights, start=1):
         if n > 1:
-            _refuse_large_products((A, X_n), (E, X_n), (B, W_n), (B, Y_n))
             W_n = E @ X_n + B @ W_n
             X_n, Y_n = A @ X_n, B @ Y_n
         if weight:
@@ -198,22 +200,35 @@ def refuse_large_model(n_states: int) -> None:
     _refuse(_DENSE_MATRICES * 8 * n_states**2, n_states)
 
 
-def _refuse_large_products(*products: tuple[Matrix, Matrix]) -> None:
-    """Raise if these sparse products would take too much memory, judged by a sample of their rows."""
-    size = 0.0
-    for left, right in products:
-        if not sparse.issparse(left):
-            return
-        rows = np.unique(np.linspace(0, left.shape[0] - 1, _SAMPLE).astype(np.int64))
-        size += 2 * 12 * (left[rows] @ right).nnz * left.shape[0] / len(rows)
-    _refuse(size, products[0][0].shape[0])
+def _refuse_large_mixture(step: StepMatrices, weights: Vector) -> None:
+    """Raise if `mixture` would take too much memory as sparse matrices, before any of them is made.
+
+    The fill is that of ways from a sample of states, one step after the other: xₙ₊₁ = xₙ A, yₙ₊₁ = yₙ B and
+    wₙ₊₁ = wₙ A + yₙ E are some rows of X, Y and W. In memory are the ways of n steps, those of n + 1, both
+    summands of W, and what was summed up so far.
+    """
+    A, B = step.pair
+    n_states = A.shape[0]
+    if not sparse.issparse(A) or _SIZE * _MATRICES * n_states**2 <= _LARGEST:
+        return
+    rows = np.unique(np.linspace(0, n_states - 1, _SAMPLE).astype(np.int64))
+    x, w, y = A[rows], step.earned[rows], B[rows]
+    found = [sparse.csr_array(part.shape) for part in (x, w, y)]
+    for n, weight in enumerate(weights, start=1):
+        if n > 1:
+            x, w, y = x @ A, w @ A + y @ step.earned, y @ B
+        if weight:
+            found = [total + abs(part) for total, part in zip(found, (x, w, y), strict=True)]
+        entries = 2 * (x.nnz + 2 * w.nnz + y.nnz) + sum(total.nnz for total in found)
+        _refuse(_SIZE * entries * n_states / len(rows), n_states, "at least")
 
 
-def _refuse(size: float, n_states: int) -> None:
+def _refuse(size: float, n_states: int, roughly: str = "about") -> None:
     if size > _LARGEST:
         raise InputError(
-            f"mdp: the model of {n_states:,} states would need about {size / 2**30:,.1f} GiB as matrices, more than the"
-            f" {_LARGEST / 2**30:.0f} GiB that are allowed; give as_operator=True, which makes no matrix of that size"
+            f"mdp: the model of {n_states:,} states would need {roughly} {size / 2**30:,.1f} GiB as matrices, more than"
+            f" the {_LARGEST / 2**30:.0f} GiB that are allowed; give as_operator=True, which makes no matrix of that"
+            " size"
         )
 
 
