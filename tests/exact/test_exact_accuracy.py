@@ -230,6 +230,36 @@ def test_states_that_are_reached_have_a_past_even_if_their_probability_underflow
     np.testing.assert_allclose(exact.reverse(up[::-1, ::-1]), up[::-1, ::-1], rtol=1e-10, atol=1e-300)
 
 
+def test_states_that_are_reached_in_so_many_steps_have_a_past_however_unlikely():
+    """A walk up a line with 1 of 10 steps, counted in whole numbers: 10ᵗ times the probability."""
+    n, t = 420, 400
+    up = np.zeros((n, n))
+    up[np.arange(n), np.minimum(np.arange(n) + 1, n - 1)] += 0.1
+    up[np.arange(n), np.maximum(np.arange(n) - 1, 0)] += 0.9
+    ways = [1] + [0] * (n - 1)
+    for _ in range(t):
+        before, ways = ways, [9 * (ways[0] + ways[1])]
+        ways += [before[s - 1] + 9 * before[min(s + 1, n - 1)] for s in range(1, n)]
+    after = [9 * (ways[0] + ways[1])] + [ways[s - 1] + 9 * ways[min(s + 1, n - 1)] for s in range(1, n)]
+    world = bc.FiniteMDP(up[:, None, :], np.ones((n, 1)), 0.9, np.eye(1, n)[0])
+    for mdp in (world, bc.FiniteMDP(world.table, world.table_reward, 0.9, world.start)):
+        model = exact.backward_at(mdp, t=t)
+        np.testing.assert_array_equal(model.undefined, np.arange(t + 2, n))
+        states = dense(model.states)
+        for s in range(1, t + 2):
+            np.testing.assert_allclose(states[s, s - 1], ways[s - 1] / after[s], rtol=1e-9)
+            np.testing.assert_allclose(states[s, s + 1], 9 * ways[s + 1] / after[s], rtol=1e-9)
+        np.testing.assert_allclose(states[: t + 2].sum(axis=1), 1, rtol=1e-9)
+
+
+def test_steps_of_any_probability_have_a_past():
+    """0 → 1 → 2 → 0, each but the last with a probability of 10⁻³⁰⁰, else to where it came from."""
+    P = np.array([[1, 1e-300, 0], [1, 0, 1e-300], [1, 0, 0]])
+    mdp = bc.FiniteMDP(P[:, None, :], np.ones((3, 1)), 0.9, [1, 0, 0])
+    np.testing.assert_array_equal(exact.backward_at(mdp, t=0).undefined, [2])
+    np.testing.assert_allclose(exact.backward_at(mdp, t=1).states, [[1, 0, 0], [1, 0, 0], [0, 1, 0]], atol=1e-290)
+
+
 def test_no_reward_is_expected_of_what_underflows():
     """A smallest λ: the probability of two steps is 0 in double precision, what they earn is not."""
     earned, probability = np.array([[5e-324, 3.0], [0.0, -1.0]]), np.array([[0.0, 0.5], [0.25, 1.0]])

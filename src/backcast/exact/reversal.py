@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from backcast.core.arrays import Indices, Matrix, Vector
-from backcast.exact.chains import Policy, as_chain, as_policy, distribution, in_given_form, mix, restarting, scale
-from backcast.exact.stationary import Visits, visits, visits_of_chain
+from backcast.exact.chains import Policy, as_chain, as_policy, in_given_form, mix, restarting, scale
+from backcast.exact.stationary import Visits, visits, visits_at, visits_of_chain
 from backcast.mdp import FiniteMDP
 
 _HEADROOM = 300  # bits, so that products of scaled probabilities neither underflow nor overflow
@@ -63,9 +63,10 @@ def backward(mdp: FiniteMDP, policy: Policy = None) -> Backward:
 def backward_at(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Backward:
     """The backward model from step t + 1 to step t of a chain that began at `start` (equation 2).
 
-    P←_{π,t}(s, a | s') = d_{π,t}(s) π(a | s) P(s' | s, a) / d_{π,t+1}(s').
+    P←_{π,t}(s, a | s') = d_{π,t}(s) π(a | s) P(s' | s, a) / d_{π,t+1}(s'). Undefined are the states that cannot be
+    reached in exactly t + 1 steps; others may be as unlikely as they like.
     """
-    before, after = (Visits.of(distribution(mdp, policy, t=time)) for time in (t, t + 1))
+    before, after = (visits_at(mdp, policy, t=time) for time in (t, t + 1))
     return _backward(mdp, policy, before, after)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import Indices, Mask, Matrix, Vector, dense
+from backcast.core.arrays import Indices, Mask, Matrix, Vector, as_whole, dense
 from backcast.core.errors import InputError
 from backcast.core.graph import reachable, recurrent_classes
 from backcast.exact.chains import Policy, as_policy, mix, restarting, scale
@@ -27,6 +27,7 @@ _BLOCKS = 40
 _BITS = 600  # a scaled probability is at least 2^−_BITS
 _OFTEN = 1e250  # visits between two visits to a reference that is worth the name
 _RARE = 1e-250
+_NOTHING = -(2**30)  # an exponent of 0
 _ATTEMPTS = 20
 _SETTLED = 0.1
 _DISCONNECTED = "chain: parts of it are connected so weakly that it is lost in double precision"
@@ -34,11 +35,11 @@ _DISCONNECTED = "chain: parts of it are connected so weakly that it is lost in d
 
 @dataclass(frozen=True)
 class Visits:
-    """The stationary distribution as numbers of any size: d(s) = scaled(s) · 2^(−bits(s)).
+    """A distribution over states as numbers of any size: d(s) = scaled(s) · 2^(−bits(s)).
 
     Attributes:
         scaled: (S,), 0 for states that are never visited.
-        bits: (S,), 0 unless d(s) is below 2^−600.
+        bits: (S,), 0 unless some d(s) is below 2^−600.
     """
 
     scaled: Vector
@@ -51,7 +52,7 @@ class Visits:
 
     @property
     def d(self) -> Vector:
-        """The stationary distribution (S,); what is too small for a float is 0."""
+        """The distribution (S,); what is too small for a float is 0."""
         return np.ldexp(self.scaled, -self.bits)
 
     @property
@@ -85,6 +86,32 @@ def visits(mdp: FiniteMDP, policy: Policy = None) -> Visits:
     # where every episode is short, `known` are the expected visits of each state in one of them
     part = stationary_of(within) if known is None else _scaled(within, known[members] / known.sum())
     return _spread(mdp.n_states, members, part)
+
+
+def visits_at(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Visits:
+    """The distribution after t steps of the recurrent chain from `start` on, however small its entries are.
+
+    It is kept as d(s) = mantissa(s) · 2^exponent(s); a sum is that of the terms relative to the largest power of two
+    among them.
+    """
+    steps = as_whole("t", t, 0)
+    into = mix(as_policy(mdp, policy), restarting(mdp)).T.tocsr()
+    share, power = np.frexp(into.data)
+    entered = np.diff(into.indptr)
+    reached, first = np.flatnonzero(entered), into.indptr[:-1][entered > 0]
+    mantissa, exponent = np.frexp(mdp.start)
+    for _ in range(steps):
+        terms = mantissa[into.indices] * share
+        powers = np.where(terms > 0, exponent[into.indices] + power.astype(np.int64), _NOTHING)
+        largest, sums = np.maximum.reduceat(powers, first), np.zeros(mdp.n_states)
+        relative = np.maximum(powers - np.repeat(largest, entered[reached]), _NOTHING)
+        sums[reached] = np.add.reduceat(np.ldexp(terms, relative), first)
+        mantissa, more = np.frexp(sums)
+        exponent = more.astype(np.int64)
+        exponent[reached] += largest
+    if ((mantissa > 0) & (exponent < -_BITS)).any():
+        return Visits(mantissa, np.where(mantissa > 0, -exponent, 0))
+    return Visits.of(np.ldexp(mantissa, np.where(mantissa > 0, exponent, 0)))
 
 
 def visits_of_chain(P: Matrix) -> Visits:
