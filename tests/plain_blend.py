@@ -26,7 +26,7 @@ class PlainBlend:
         self.waiting, self.steps, self.brings, self.updates = {}, 0, 0.0, 0
         self.tries, self.scatter, self.met, self.ended = {}, {}, np.zeros(self.n_states, dtype=int), set()
         self.assumed, self.found, self.mean, self.within, self.between = 0.0, [], 0.0, 0.0, 0.0
-        self.sum = self.squares = 0.0
+        self.sum = self.squares = self.observed = 0.0
 
     # the model
 
@@ -65,7 +65,7 @@ class PlainBlend:
         gained = self.wait(s)
         self.steps += 1
         self.brings += max(1 / self.steps, 0.01) * (gained - self.brings)
-        if gained > NEGLIGIBLE or self.n_actions == 1:
+        if gained > NEGLIGIBLE * self.observed or self.n_actions == 1:
             self.waiting.pop(s, None)
             self.updates += self.commit(s)
         if self.n_actions > 1 and not ends:
@@ -91,7 +91,9 @@ class PlainBlend:
             if to == s2:
                 self.reach[s2] = max(self.reach[s2], n * share * discount)
         expected *= share
-        self.weigh(pair, expected, r if ends else r + self.discount * self.v[s2], share)
+        target = r if ends else r + self.discount * self.v[s2]
+        self.observed = max(self.observed, abs(target))
+        self.weigh(pair, expected, target, share)
         self.E[pair] = expected
 
     def expect(self, s, a):
@@ -106,7 +108,7 @@ class PlainBlend:
         if self.n_actions > 1:
             promised = max(promised, self.expect(s, self.best(s)) - followed)
         self.waiting.pop(s, None)
-        if promised > NEGLIGIBLE:
+        if promised > NEGLIGIBLE * self.observed:
             self.waiting[s] = promised
         return promised
 
@@ -129,7 +131,7 @@ class PlainBlend:
             updates += 1
         for a in range(self.n_actions):
             if a != self.policy[s] and self.q[s, a] > value:
-                self.q[s, a] = min(value - 1e-12 * (1 + abs(value)), self.expect(s, a))
+                self.q[s, a] = min(value - 1e-12 * (self.observed + abs(value)), self.expect(s, a))
                 updates += 1
         return updates
 

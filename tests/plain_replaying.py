@@ -119,9 +119,11 @@ class PlainPrioritizedReplay(PlainReplay):
     def __init__(self, agent, setup):
         super().__init__(agent, setup)
         self.exponent, self.priority, self.most = agent.get("exponent", 0.6), np.zeros(self.places), 1.0
+        self.largest = 0.0  # reward
 
     def remember(self, *transition):
         self.priority[self.steps % self.places] = self.most
+        self.largest = max(self.largest, abs(transition[2]))
         super().remember(*transition)
 
     def planning_step(self, alpha):
@@ -133,7 +135,7 @@ class PlainPrioritizedReplay(PlainReplay):
         s, a, *rest = self.memory[j]
         error = self.error(s, a, *rest)
         self.q[s, a] += alpha * self.planned.share((s, a), weights[j] / weights.max()) * error
-        self.priority[j] = abs(error) + 1e-6
+        self.priority[j] = abs(error) / (self.largest or 1.0) + 1e-6
         self.most = max(self.most, self.priority[j])
 
 

@@ -24,7 +24,7 @@ class Plain:
         self.transitions = {}  # (s, a) → [(r, γ or 0, s'), …]
         self.times = {}  # (s, a) → how often it was seen, less what is forgotten
         self.ways = {}  # s' → {(s, a): [count, mean discount]}
-        self.waiting = {}
+        self.waiting, self.observed = {}, 0.0
         self.updates = [0, 0]
         self.learned, self.planned = (Counter(agent.averages, *self.q.shape) for _ in range(2))
 
@@ -40,6 +40,7 @@ class Plain:
         way[0] += 1
         way[1] += 1 / way[0] * (discount - way[1])
         target = r if ends else r + discount * self.V[s2]
+        self.observed = max(self.observed, abs(target))
         self.expected[s, a] += 1 / self.times[s, a] * (target - self.expected[s, a])
         if self.learns:
             target = r if ends else r + discount * self.q[s2].max()
@@ -57,7 +58,7 @@ class Plain:
 
     def wait(self, item, change, priority):
         self.waiting.pop(item, None)
-        if change > NEGLIGIBLE:
+        if change > NEGLIGIBLE * self.observed:
             self.waiting[item] = priority
 
     def before(self, s):
@@ -103,7 +104,7 @@ class PlainMooreAtkeson(Plain):
             change = abs(self.V[s] - old)
             for pair in self.before(s):
                 priority = self.chance(pair, s) * change
-                if priority > NEGLIGIBLE and priority > self.waiting.get(pair[0], 0.0):
+                if priority > NEGLIGIBLE * self.observed and priority > self.waiting.get(pair[0], 0.0):
                     self.waiting[pair[0]] = priority
 
 
@@ -164,8 +165,8 @@ class PlainMcMahanGordon(PlainSmallBackups):
 
     def consider(self, s):
         new = self.q[s].max()
-        residual, cost_to_go = abs(new - self.V[s]), max(self.largest, new) - new + NEAR
-        self.wait(s, residual, residual / cost_to_go)
+        residual, cost_to_go = abs(new - self.V[s]), max(self.largest, new) - new + NEAR * self.observed
+        self.wait(s, residual, residual / cost_to_go if residual else 0.0)
 
 
 TWINS = {

@@ -7,14 +7,14 @@ from scipy import sparse
 import backcast as bc
 
 
-def random_mdp(rng, n_states=5, n_actions=2, terminals=0, density=0.6, discount=0.9, as_sparse=False):
+def random_mdp(rng, n_states=5, n_actions=2, terminals=0, density=0.6, discount=0.9, as_sparse=False, unit=1.0):
     """Every state has a way down the numbering, so that the chain has one recurrent class under any policy."""
     weights = rng.random((n_states, n_actions, n_states)) + 0.05
     weights[rng.random(weights.shape) > density] = 0
     for s in range(n_states):
         weights[s, :, rng.integers(0, max(s, 1))] += 0.1 + rng.random(n_actions)
     transition = weights / weights.sum(axis=2, keepdims=True)
-    reward = rng.normal(size=transition.shape)
+    reward = unit * rng.normal(size=transition.shape)
     terminal = np.zeros(n_states, dtype=bool)
     terminal[rng.choice(n_states, size=terminals, replace=False)] = True
     start = rng.random(n_states) * (rng.random(n_states) < 0.5) * ~terminal

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backcast.planners.queue import NONE, dequeue, empty_queue, enqueue, promote, settle, withdraw
+from backcast.planners.queue import NONE, dequeue, empty_queue, enqueue, note_observed, promote, settle, withdraw
 from sweeping_by_hand import drained
 
 pytestmark = pytest.mark.interpreted
@@ -24,6 +24,7 @@ OPERATIONS = st.lists(
 @given(OPERATIONS)
 def test_the_queue_against_a_sorted_list(operations):
     queue, waiting = empty_queue(10), {}
+    note_observed(queue, 1.0)
     order = lambda: sorted(waiting, key=lambda item: (-waiting[item], item))  # noqa: E731
     for operation, item, number in operations:
         if operation == "enqueue":

@@ -97,20 +97,19 @@ def test_an_end_is_remembered_though_the_state_has_a_value(kind):
 
 
 def test_prioritized_replay():
-    """Two places, exponent 1; p = |δ| + 10⁻⁶, and new transitions get the highest p so far.
+    """Two places, exponent 1; p = |δ| / ρ + 10⁻⁶ with ρ the largest reward; new transitions get the highest p so far.
 
-    1. 0 → 1 with 2: p = 1; drawn with δ = 2: v(0) = 1. 2. 1 → 2 with 4, which ends: p = 2, 2; by 0.084 the first:
-    δ = 1, v(0) = 1.5. 3. Place 0 anew: p = 2, 2; by 0.618 the second: δ = 4, v(1) = 2. 4. Place 1 anew: p = 2, 4; by
-    0.703 ≥ 1/3 the second: δ = 2, weight w = √(2/4), v(1) = 2 + 0.5 · w · 2. 5. Place 0 anew: p = 4, 2; by 0.246 the
-    first: δ = 2 + 0.5 v(1) − 1.5, with the same weight.
+    1. 0 → 1 with 2: p = 1; drawn with δ = ρ = 2: v(0) = 1. 2. 1 → 2 with 4, which ends: p = 1, 1; by 0.084 the first:
+    δ = 1, v(0) = 1.5. 3. Place 0 anew: p = 1, 1; by 0.618 the second: δ = ρ = 4, v(1) = 2. 4. Place 1 anew: p = 1, 1;
+    by 0.703 the second: δ = 2, v(1) = 3. 5. Place 0 anew: p = 1, 1/2; by 0.246 < 2/3 the first: δ = 2 + 0.5 · 3 − 1.5,
+    weight w = √(1/2).
     """
     there, end = (0, 0, 2.0, 1, False, True), (1, 0, 4.0, 2, True, False)
     agent = Drawing("prioritized-replay", sample=1, buffer=2, exponent=1.0, learn=False)
     parts, v = walk(agent, 3, 1, 0.5, [there, end, there, end, there])
-    w = np.sqrt(2.000001 / 4.000001)
-    delta = 2 + 0.5 * (2 + w) - 1.5
-    np.testing.assert_allclose(v[:, 0], [1.5 + 0.5 * w * delta, 2 + w, 0])
-    np.testing.assert_allclose(parts.model.sums[4:], [delta + 1e-6, 2.000001, 0, 0])
+    w = np.sqrt(0.500001 / 1.000001)
+    np.testing.assert_allclose(v[:, 0], [1.5 + 0.5 * w * 2, 3, 0])
+    np.testing.assert_allclose(parts.model.sums[4:], [0.500001, 0.500001, 0, 0])
     assert parts.updates.tolist() == [0, 5]
 
 

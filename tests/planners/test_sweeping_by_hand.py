@@ -98,7 +98,7 @@ def test_mcmahan_and_gordon_by_hand():
     parts, v = walk(make("mcmahan-gordon", sample=1), 4, 1, 0.5, steps)
     np.testing.assert_allclose(v[:, 0], [2, 3, 4, 0])
     np.testing.assert_allclose(parts.planner.told, [0, 1, 4, 0])
-    np.testing.assert_allclose(parts.planner.queue.priority[:2], [2 / (2 + NEAR), 2 / (1 + NEAR)])
+    np.testing.assert_allclose(parts.planner.queue.priority[:2], [2 / (2 + 4 * NEAR), 2 / (1 + 4 * NEAR)])
     assert parts.planner.urgency.largest[0] == 4
     assert parts.updates.tolist() == [0, 5]
     assert drained(parts.planner.queue) == [1, 0]

@@ -29,11 +29,11 @@ from backcast.models.linked import LinkedModel, twin_of
 from backcast.planners.contract import Direction
 from backcast.planners.edges import Edges
 from backcast.planners.prior import NoPrior, Prior
-from backcast.planners.queue import NEGLIGIBLE, Queue, dequeue, first_priority, settle, withdraw
+from backcast.planners.queue import Queue, dequeue, first_priority, is_negligible, note_observed, settle, withdraw
 from backcast.values.table import TableValues
 
 FADES = 0.01  # of the mean gain: what a real step brought a few hundred steps ago no longer counts
-BELOW = 1e-12  # how far below v(s) an action is shown that is not chosen
+BELOW = 1e-12  # of the largest value that was observed and v(s): how far below it an action is shown that is not chosen
 MOST = 16  # choices that are remembered, for those who watch
 NAMED = 3  # of them, in words
 
@@ -105,7 +105,7 @@ class Blend(NamedTuple):
         gained = wait(self, model, values.n_actions, step.s)
         _compare(self.gate, gained)
         self.choices.number[0] = 0
-        if gained > NEGLIGIBLE or values.n_actions == 1:
+        if values.n_actions == 1 or not is_negligible(self.queue, gained):
             withdraw(self.queue, step.s)
             _note(self.choices, step.s, gained)
             updates += commit(self, model, values, step.s)
@@ -175,6 +175,7 @@ def foresee(planner: Blend, model: LinkedModel, step: Step, discount: float) -> 
             planner.reach[s2] = max(planner.reach[s2], rows.weight[k] * share * rows.carried[k])
     expected *= share
     target = step.r if step.ends else step.r + discount * planner.value[step.s2]
+    note_observed(planner.queue, target)
     planner.prior.try_once_more(pair, planner.expected[pair], expected, target, share)
     planner.expected[pair] = expected
 
@@ -237,7 +238,7 @@ def _show(planner: Blend, model: LinkedModel, values: TableValues, s: int) -> in
         updates += 1
     for a in range(values.n_actions):
         if a != policy and values.get(s, a) > value:
-            below = value - BELOW * (1.0 + abs(value))
+            below = value - BELOW * (planner.queue.largest[0] + abs(value))
             values.put(s, a, min(below, expect(planner, model, s * values.n_actions + a)))
             updates += 1
     return updates

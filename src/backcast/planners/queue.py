@@ -4,6 +4,10 @@ Items are the numbers 0 … n − 1 (states, or pairs of a state and an action),
 priority comes first; among equal ones the smallest number, so that the order never depends on how the tree came about.
 A change goes up the tree only as far as it changes a largest priority, at most O(log n); most stop at once. (In a
 binary heap items move whenever priorities change, and each move is a branch that nobody can foresee.)
+
+A change is negligible if it is 10⁻⁹ of the largest value that was observed, or less: such changes are too small to
+matter, and rounding errors would otherwise keep a queue busy for ever. Compared with a constant, what is negligible
+would depend on the unit of reward.
 """
 
 from typing import NamedTuple
@@ -13,7 +17,7 @@ import numpy as np
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import kernel, part
 
-NEGLIGIBLE = 1e-9  # changes that are not worth a place on a queue
+NEGLIGIBLE = 1e-9  # of the largest value that was observed: changes that are not worth a place on a queue
 NONE = -1.0  # the priority of what does not wait
 _BITS = 3
 _WIDTH = 1 << _BITS  # numbers in a cache line
@@ -27,10 +31,12 @@ class Queue(NamedTuple):
         priority: first that of each item, `NONE` if it does not wait; then the largest of each 8 items, then the
             largest of each 8 of these, and so on to the largest of all.
         level: where each of these levels begins.
+        largest: (1,) the largest absolute value that was observed.
     """
 
     priority: Vector
     level: Indices
+    largest: Vector
 
 
 def empty_queue(n: int) -> Queue:
@@ -39,7 +45,7 @@ def empty_queue(n: int) -> Queue:
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // _WIDTH))
     level = np.cumsum([0] + [-(-size // _WIDTH) * _WIDTH for size in sizes])
-    return Queue(np.full(level[-1], NONE), level[:-1])
+    return Queue(np.full(level[-1], NONE), level[:-1], np.zeros(1))
 
 
 @kernel
@@ -82,16 +88,28 @@ def withdraw(queue: Queue, item: int) -> None:
 
 
 @kernel
+def note_observed(queue: Queue, value: float) -> None:
+    """A value was observed: r + γ V(s') of a real step."""
+    queue.largest[0] = max(queue.largest[0], abs(value))
+
+
+@kernel
+def is_negligible(queue: Queue, change: float) -> bool:
+    """Whether a change is not worth a place on the queue."""
+    return change <= NEGLIGIBLE * queue.largest[0]
+
+
+@kernel
 def promote(queue: Queue, item: int, priority: float) -> None:
     """Let an item wait with this priority, unless it is negligible or the item waits with a larger one."""
-    if priority > NEGLIGIBLE and priority > queue.priority[item]:
+    if priority > queue.priority[item] and not is_negligible(queue, priority):
         enqueue(queue, item, priority)
 
 
 @kernel
 def settle(queue: Queue, item: int, change: float, cost: float) -> None:
     """Let an item that would change by so much wait with priority change / cost; not at all if that is negligible."""
-    enqueue(queue, item, change / cost if change > NEGLIGIBLE else NONE)
+    enqueue(queue, item, NONE if is_negligible(queue, change) else change / cost)
 
 
 @kernel

@@ -20,7 +20,7 @@ from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.targets import td_error
 
-_NEVER_ZERO = 1e-6  # added to |δ|, so that a transition without error may be drawn again
+_NEVER_ZERO = 1e-6  # added to |δ| / ρ, so that a transition without error may be drawn again
 _LEAST, _MOST = 1e-100, 1e100  # priorities of large exponents are kept where sums and ratios of them are numbers
 
 
@@ -81,8 +81,9 @@ class Memory(NamedTuple):
 
 @part
 class PrioritizedMemory(NamedTuple):
-    """The same transitions, drawn in proportion to their priorities: P(i) = p_i^ω / Σ_k p_k^ω with p_i = |δ_i| + 10⁻⁶.
+    """The same transitions, drawn in proportion to their priorities: P(i) = p_i^ω / Σ_k p_k^ω.
 
+    With ρ the largest |reward| so far, p_i = |δ_i| / ρ + 10⁻⁶, which does not depend on the unit of reward.
     Powers of priorities are the leaves of two binary trees, kept in arrays: 2 i and 2 i + 1 are the children of node i,
     and the second half of an array holds the leaves, one for each place. All that is stored is below one node, `top`,
     and what is above it is not kept up to date: a tree is as high as its memory is full.
@@ -94,6 +95,7 @@ class PrioritizedMemory(NamedTuple):
         top: (1,) a node above all that is stored, an even number of levels above the leaves.
         highest: (1,) the highest p^ω so far, which new transitions get; 1 before any.
         exponent: ω.
+        largest: (1,) ρ.
     """
 
     memory: Memory
@@ -102,10 +104,12 @@ class PrioritizedMemory(NamedTuple):
     top: Indices
     highest: Vector
     exponent: float
+    largest: Vector
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
         """Remember a transition with the highest priority, so that it is soon drawn."""
         place = write_transition(self.memory, step)
+        self.largest[0] = max(self.largest[0], abs(step.r))
         while place >= self.sums.size // 2 // self.top[0]:
             self.top[0] //= 4
         write_priority(self, place, self.highest[0])
@@ -144,7 +148,7 @@ class PrioritizedMemory(NamedTuple):
 
     def note_error(self, place: int, delta: float) -> None:
         """A transition that was drawn gets the priority of its error."""
-        power = power_of(delta, self.exponent)
+        power = power_of(delta / self.largest[0] if self.largest[0] > 0.0 else delta, self.exponent)
         self.highest[0] = max(self.highest[0], power)
         write_priority(self, place, power)
 
@@ -206,7 +210,7 @@ def remembered(memory: Memory, s: int, a: int) -> Known:
 
 @partial(kernel, overflows=True)
 def power_of(delta: float, exponent: float) -> float:
-    """The power (|δ| + 10⁻⁶)^ω, kept where sums and ratios of powers are numbers."""
+    """The power (|δ| + 10⁻⁶)^ω of a relative error, kept where sums and ratios of powers are numbers."""
     return min(_MOST, max(_LEAST, np.float64(abs(delta) + _NEVER_ZERO) ** exponent))
 
 
@@ -270,4 +274,4 @@ def empty_prioritized_memory(places: int, exponent: float) -> PrioritizedMemory:
     """The same with priorities; leaves are a power of four, so that all are at one depth."""
     leaves = 4 ** ((places - 1).bit_length() + 1 >> 1)
     sums, minima, top = np.zeros(2 * leaves), np.full(2 * leaves, np.inf), np.array([leaves])
-    return PrioritizedMemory(empty_memory(places), sums, minima, top, np.ones(1), exponent)
+    return PrioritizedMemory(empty_memory(places), sums, minima, top, np.ones(1), exponent, np.zeros(1))

@@ -15,14 +15,14 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import Step
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.edges import Edges
-from backcast.planners.queue import Queue, dequeue, settle
+from backcast.planners.queue import Queue, dequeue, note_observed, settle
 from backcast.values.table import TableValues
 
 
 class Urgency(Protocol):
     """Which of two changes is more urgent."""
 
-    def cost_to_go(self, value: float) -> float:
+    def cost_to_go(self, value: float, largest: float) -> float:
         """What the size of a change of a state of this value is divided by."""
 
     def note_passed_on(self, value: float) -> None:
@@ -53,7 +53,7 @@ class SmallBackups(NamedTuple):
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Take in the step, then pass on the most urgent changes; the number of value updates."""
-        take_in(values, self.told, model, step, discount)
+        note_observed(self.queue, take_in(values, self.told, model, step, discount))
         updates = 1
         _settle_state(self, values, step.s)
         for _ in range(self.backups):
@@ -76,7 +76,7 @@ class BySize(NamedTuple):
 
     unused: int = 0
 
-    def cost_to_go(self, value: float) -> float:
+    def cost_to_go(self, value: float, largest: float) -> float:
         """The same for all."""
         return 1.0
 
@@ -87,16 +87,22 @@ class BySize(NamedTuple):
 @kernel
 def _settle_state(planner: SmallBackups, values: TableValues, s: int) -> None:
     value = values.best(s)
-    settle(planner.queue, s, abs(value - planner.told[s]), planner.urgency.cost_to_go(value))
+    cost = planner.urgency.cost_to_go(value, planner.queue.largest[0])
+    settle(planner.queue, s, abs(value - planner.told[s]), cost)
 
 
 @kernel
-def take_in(expected: TableValues, told: Vector, model: TwoWayModel, step: Step, discount: float) -> None:
-    """After (s, a) → r, s' was counted for the N-th time: q(s, a) ← q(s, a) + (r + γ U(s') − q(s, a)) / N."""
+def take_in(expected: TableValues, told: Vector, model: TwoWayModel, step: Step, discount: float) -> float:
+    """After (s, a) → r, s' was counted for the N-th time: q(s, a) ← q(s, a) + (r + γ U(s') − q(s, a)) / N.
+
+    Returns:
+        r + γ U(s'), or r where the episode ended.
+    """
     seen = step.r if step.ends else step.r + discount * told[step.s2]
     old = expected.get(step.s, step.a)
     share = model.rows.share[step.s * model.n_actions + step.a]
     expected.put(step.s, step.a, old + share * (seen - old))
+    return seen
 
 
 @kernel

@@ -13,12 +13,12 @@ from backcast.core.compiling import kernel, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.models.two_way import TwoWayModel
 from backcast.planners.edges import UNCOUNTED, EdgeCount, Edges
-from backcast.planners.queue import Queue, dequeue, promote, settle, withdraw
+from backcast.planners.queue import Queue, dequeue, note_observed, promote, settle, withdraw
 from backcast.planners.small_backups import pass_on, take_in
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.table import TableValues
 
-NEAR = 1e-6  # the cost to go of the best state known, which must not be 0
+NEAR = 1e-6  # of the largest value that was observed: the cost to go of the best state known, which must not be 0
 
 
 @part
@@ -45,7 +45,7 @@ class MooreAtkeson(NamedTuple):
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Back up the state of the step, then the most urgent ones; the number of value updates."""
-        take_in(self.expected, self.told, model, step, discount)
+        note_observed(self.queue, take_in(self.expected, self.told, model, step, discount))
         withdraw(self.queue, step.s)
         updates = 0
         for number in range(self.backups):
@@ -93,7 +93,7 @@ class PengWilliams(NamedTuple):
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Back up the pairs that differ most from what is expected; the number of value updates."""
         own = step.s * values.n_actions + step.a
-        take_in(self.expected, self.told, model, step, discount)
+        note_observed(self.queue, take_in(self.expected, self.told, model, step, discount))
         updates = _tell(self, model, values, step.s)
         _settle_pair(self, values, own)
         alone = self.pure  # whether the step's own pair has a new number in the table beside, and nowhere else
@@ -138,10 +138,10 @@ class ByCostToGo(NamedTuple):
     of a state is what its best pair differs from the value last passed on: `SmallBackups` with another priority.
 
     Their worlds have positive costs until a goal is reached; here are rewards. The cost to go of s is read as what s
-    falls short of the best state known: the largest value passed on so far, less the new value of s (and a small
-    constant, for the best one itself). Where values begin at 0 and a goal is found, the nearest state that waits then
-    comes first: Dijkstra's order, in which a deterministic world is solved by taking every state once. Priorities are
-    not revised when the best state known changes, only when the state's own values do.
+    falls short of the best state known: the largest value passed on so far, less the new value of s (and a millionth of
+    the largest value that was observed, for the best one itself). Where values begin at 0 and a goal is found, the
+    nearest state that waits then comes first: Dijkstra's order, in which a deterministic world is solved by taking
+    every state once. Priorities are not revised when the best state known changes, only when the state's own values do.
 
     Attributes:
         largest: (1,) the largest value passed on so far.
@@ -149,9 +149,9 @@ class ByCostToGo(NamedTuple):
 
     largest: Vector
 
-    def cost_to_go(self, value: float) -> float:
-        """The largest value passed on so far, less this one."""
-        return max(self.largest[0], value) - value + NEAR
+    def cost_to_go(self, value: float, largest: float) -> float:
+        """The largest value passed on so far, less this one; `largest` is the largest value that was observed."""
+        return max(self.largest[0], value) - value + NEAR * largest
 
     def note_passed_on(self, value: float) -> None:
         """One more value was passed on."""
