@@ -67,6 +67,21 @@ def test_certainty_equivalence_solves_after_every_episode_in_the_papers_maze():
         np.testing.assert_allclose(parts.values.as_array(), solved, atol=1e-6)
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize("terminals", [0, 1])
+@pytest.mark.parametrize("control", [True, False], ids=["control", "prediction"])
+@pytest.mark.parametrize("short_of_1", [1e-3, 1e-5, 1e-7])
+def test_certainty_equivalence_solves_however_near_the_discount_is_to_1(short_of_1, control, terminals):
+    """Sweeps alone would take 20 / (1 − γ). To stop at changes of 10⁻⁹ of a value would leave an error of 0.01."""
+    world = random_world(4, control, 6, 2, 30, terminals=terminals, discount=1 - short_of_1)
+    agent = bc.agent("certainty-equivalence", learn=False, epsilon=1.0, schedule="constant")
+    for episodes in (1, 3):
+        _, parts, *_ = one_run(world, agent, 7, agent.rates(4)[:episodes], 30)
+        solved = solution(parts.model, world.n_states, world.n_actions, world.discount)
+        np.testing.assert_allclose(parts.values.as_array(), solved, atol=2e-6 * np.abs(solved).max())
+        assert parts.updates[1] < 1_500 * episodes * world.n_states * world.n_actions
+
+
 # How the parts fit together
 
 

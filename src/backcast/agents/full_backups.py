@@ -72,7 +72,8 @@ def small_backups(setup: Setup, agent: Agent) -> Built:
 )
 def certainty_equivalence(setup: Setup, agent: Agent) -> Built:
     """After each episode the values that solve the counted model, whatever TD made of them during the episode."""
-    planner = CertaintyEquivalence(no_pairs(setup.n_states * setup.n_actions), no_edges())
+    pairs = setup.n_states * setup.n_actions
+    planner = CertaintyEquivalence(no_pairs(pairs), no_edges(), np.zeros(pairs), np.zeros(pairs))
     return two_way_model(setup, agent), planner
 
 

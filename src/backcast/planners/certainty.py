@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
 from backcast.core.interaction import Step
@@ -11,7 +13,10 @@ from backcast.planners.edges import Edges
 from backcast.values.table import TableValues
 
 _TOLERANCE = 1e-9  # of the largest value
+_ERROR = 1e-6  # of the largest value, however long values take to settle
+_ROUNDING = 16 * float(np.finfo(float).eps)
 _SWEEPS = 5_000  # at most after one episode: a model with discount 1 may have no solution
+_PATIENCE, _BETWEEN = 1_000, 50  # sweeps before values are extrapolated, and between two times
 
 
 @part
@@ -22,13 +27,23 @@ class CertaintyEquivalence(NamedTuple):
     for values flow backward, then forward, and so on. What is learned beside it lasts until the episode is over; in a
     random world, large step sizes disturb the solution meanwhile, and learn=False keeps it.
 
+    A sweep that changes no value by more than ε leaves an error of at most γ ε / (1 − γ). So sweeps end when ε is 10⁻⁹
+    and 10⁻⁶ (1 − γ) of the largest value, or less. With γ near 1 they would have to be very many. Their changes then
+    fall from sweep to sweep by nearly the same factor ρ, and after a thousand sweeps what is left of the geometric
+    series is added at once (Aitken), now and again: whatever that does, the sweeps that follow decide. With discount 1,
+    in a model that may go on for ever, there may be no solution: sweeps end after 5,000.
+
     Attributes:
         tried: the pairs in the order of their first trial.
         edges: those touched.
+        before: (S·A,) the values of these pairs two sweeps ago, where they are needed.
+        earlier: (S·A,) those of four sweeps ago.
     """
 
     tried: Pairs
     edges: Edges
+    before: Vector
+    earlier: Vector
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
         """Remember a pair that was tried for the first time; nothing is planned during an episode."""
@@ -39,11 +54,42 @@ class CertaintyEquivalence(NamedTuple):
         self, model: TwoWayModel, values: TableValues, s: int, ends: bool, discount: float, rates: Vector
     ) -> int:
         """Solve the model; the number of value updates."""
+        tolerance = max(min(_TOLERANCE, _ERROR * (1.0 - discount)), _ROUNDING)
+        n = self.tried.length[0]
         for sweeps in range(1, _SWEEPS + 1):
+            since = sweeps - _PATIENCE
+            if since >= 0 and since % _BETWEEN in (0, 2):
+                _write_down(self, values)
             change, largest = _sweep(self, model, values, sweeps & 1 == 1)
-            if change <= _TOLERANCE * largest:
-                return sweeps * self.tried.length[0]
-        return _SWEEPS * self.tried.length[0]
+            if change <= tolerance * largest:
+                return sweeps * n
+            if since >= 0 and since % _BETWEEN == 3:
+                _extrapolate(self, values, discount)
+        return _SWEEPS * n
+
+
+@kernel
+def _write_down(planner: CertaintyEquivalence, values: TableValues) -> None:
+    """Write down the values of the pairs tried, and keep those written down before."""
+    for k in range(planner.tried.length[0]):
+        planner.earlier[k] = planner.before[k]
+        planner.before[k] = values.get(0, planner.tried.pairs[k])
+
+
+@kernel
+def _extrapolate(planner: CertaintyEquivalence, values: TableValues, discount: float) -> None:
+    """Add ρ / (1 − ρ) of the change of two sweeps, with ρ its size against that of the two before, at most γ²."""
+    before, n = planner.before, planner.tried.length[0]
+    both, squares = 0.0, 0.0
+    for k in range(n):
+        old = before[k] - planner.earlier[k]
+        both += old * (values.get(0, planner.tried.pairs[k]) - before[k])
+        squares += old * old
+    rate = min(both / squares, discount * discount) if squares > 0.0 else 0.0
+    if 0.0 < rate < 1.0:
+        for k in range(n):
+            pair = planner.tried.pairs[k]
+            values.nudge(pair, rate / (1.0 - rate) * (values.get(0, pair) - before[k]))
 
 
 @kernel
