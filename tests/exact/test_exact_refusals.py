@@ -75,6 +75,7 @@ REFUSALS = {
     "rows": (lambda: exact.offline_td([0], [1.0], [0, 0], 0.9, [[1.0]]), r"features: shape \(1, 1\) given"),
     "features flat": (lambda: exact.offline_td([0], [1.0], [0, 0], 0.9, [1.0, 1.0]), r"features: shape \(2,\) given"),
     "tolerance": (lambda: exact.optimal(MDP, tolerance=0), r"tolerance: 0 given, expected a positive number"),
+    "text": (lambda: exact.optimal(MDP, tolerance="1e-3"), r"tolerance: '1e-3' given, expected a positive number"),
     "iterations": (
         lambda: exact.optimal(bc.FiniteMDP(T, T, 0.9, [1, 0]), "value-iteration", max_iterations=1),
         r"max_iterations: 1 sweeps were not enough",

@@ -3,9 +3,10 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+from backcast.core.errors import InputError
 from backcast.report import sensitivity, style
 from backcast.report.figures import PLOTS, plots_of, save
-from backcast.report.sensitivity import DOT, DOTS, searched_numbers
+from backcast.report.sensitivity import DOT, DOTS
 from backcast.studies import check_study
 from backcast.studies.statistics import bootstrap
 from drawn import assert_text_can_be_read, named_lines
@@ -204,7 +205,7 @@ def test_where_everything_diverged_nothing_but_crosses_is_drawn():
 def test_text_is_inside_the_figure_and_none_over_another(worlds, tables, number):
     kinds = ["td", "forward", "backward", "true-forward", "monte-carlo", "expected-trace"]
     _, figure = draw(worlds=CHAINS[:worlds], agents=[{"kind": kind} for kind in kinds[:number]], **tables)
-    assert len(figure.axes) == worlds * len(searched_numbers(figure_study(tables)))
+    assert len(figure.axes) == worlds * len(figure_study(tables).searched_numbers)
     assert_text_can_be_read(figure)
 
 
@@ -225,10 +226,14 @@ def figure_study(tables):
 def test_a_study_that_searches_numbers_shows_how_sensitive_agents_are(tables, names):
     given = {"agents": [{"kind": "backward"}], "worlds": [{"kind": "maze", "text": "S.G"}]}
     study = StandIn(**given, **tables).study
-    assert searched_numbers(study) == names
+    assert study.searched_numbers == names
     assert plots_of(study) == (["sensitivity"] if names else [])
     named = study.model_copy(update={"plots": ["sensitivity", "steps-per-episode"]})
-    assert plots_of(named) == ["sensitivity", "steps-per-episode"]
+    if names:
+        assert plots_of(named) == ["sensitivity", "steps-per-episode"]
+    else:
+        with pytest.raises(InputError, match="plots: 'sensitivity' draws agents against the numbers that are searched"):
+            plots_of(named)
 
 
 def test_saved_bytes_depend_on_the_results_alone(tmp_path):

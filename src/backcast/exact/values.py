@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import Indices, Mask, Matrix, Vector, as_whole
+from backcast.core.arrays import Indices, Mask, Matrix, Vector, as_number, as_whole
 from backcast.core.errors import InputError
 from backcast.core.graph import breadth_first, reachable, recurrent_classes
 from backcast.exact.chains import Policy, as_policy, mix
@@ -98,8 +98,7 @@ def optimal(
     """
     if not isinstance(method, str) or method not in _METHODS:
         raise InputError(f"method: {method!r} given, expected one of {', '.join(_METHODS)}")
-    if not tolerance > 0:
-        raise InputError(f"tolerance: {tolerance} given, expected a positive number")
+    tolerance = as_number("tolerance", tolerance, np.nextafter(0, 1), np.inf, "a positive number")
     if max_iterations is not None:
         as_whole("max_iterations", max_iterations, 1)
     found = None

@@ -53,6 +53,8 @@ def onehot(place: object = None) -> FeatureMap:
 def aggregate(place: object = None, groups: int = 10) -> FeatureMap:
     """Neighbouring states share a feature: groups in the order of the states, whose sizes differ by at most one.
 
+    Terminal states count among them, as they have numbers like all others.
+
     Args:
         place: whose features.
         groups: the number of groups, at most the number of states.

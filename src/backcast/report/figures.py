@@ -24,9 +24,9 @@ from backcast.report.comparisons import ACROSS, error_by_agent, error_by_horizon
 from backcast.report.computation import error_against_seconds, error_against_updates
 from backcast.report.medium import medium
 from backcast.report.scores import CurveResults, StudyResults, finite_part, over, with_divergences
-from backcast.report.sensitivity import searched_numbers, sensitivity
+from backcast.report.sensitivity import sensitivity
 from backcast.report.solving import updates_to_solve
-from backcast.studies.spec import Study
+from backcast.studies.spec import SENSITIVITY, Study
 from backcast.studies.statistics import cumulative_on_grid, mean_and_error
 from backcast.worlds.kinds import Picture
 
@@ -127,7 +127,7 @@ PLOTS: dict[str, Callable[[StudyResults], Figure]] = {
     "error-against-updates": error_against_updates,
     "error-against-seconds": error_against_seconds,
     "updates-to-solve": updates_to_solve,
-    "sensitivity": sensitivity,
+    SENSITIVITY: sensitivity,
 }
 
 
@@ -142,7 +142,7 @@ def draw(plot: str, results: StudyResults) -> Figure | None:
 
 def plots_of(study: Study) -> list[str]:
     """The plots that a study names and, if it searched settings that are numbers, how sensitive agents are to them."""
-    searched = ["sensitivity"] if searched_numbers(study) else []
+    searched = [SENSITIVITY] if study.searched_numbers else []
     return list(dict.fromkeys([*study.plots, *searched]))
 
 

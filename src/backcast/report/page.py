@@ -22,6 +22,7 @@ from backcast.studies import results as results_of
 from backcast.studies.best import best, explained
 from backcast.studies.claims import judge
 from backcast.studies.results import Results
+from backcast.studies.spec import SENSITIVITY
 from backcast.studies.store import machine
 
 MOST_SETTINGS = 20_000  # characters of a study that are shown
@@ -57,7 +58,7 @@ def write_report(directory: str | Path, found: Sequence[Results] | None = None) 
 def _study(result: Results, figures: Path) -> dict[str, Any]:
     """What the page says about one study; where it tried many settings, about the best of them only."""
     many = many_agents(result)
-    plots = [plot for plot in plots_of(result.study) if plot == "sensitivity" or not many]
+    plots = [plot for plot in plots_of(result.study) if plot == SENSITIVITY or not many]
     settings = json.dumps(result.study.model_dump(exclude_defaults=True), indent=1)
     return {
         "name": result.name,

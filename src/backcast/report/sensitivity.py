@@ -62,17 +62,6 @@ class Tried(NamedTuple):
         return int(rows[winner(self.costs[rows])])
 
 
-def searched_numbers(study: Study) -> list[str]:
-    """The settings of which a study tries several numbers, in its order."""
-    found: dict[str, None] = {}
-    for space in study.spaces:
-        for name, values in space.sources.items():
-            numbers = () if isinstance(values, Range) else set(filter(is_number, values))
-            if isinstance(values, Range) or len(numbers) > 1:
-                found[name] = None
-    return list(found)
-
-
 def sensitivity(results: StudyResults) -> Figure:
     """Mean score against each number that was searched, a row for each setting and a column for each world.
 
@@ -80,7 +69,7 @@ def sensitivity(results: StudyResults) -> Figure:
     are dots, and the line is the best of each stretch of the axis. Agents without the setting are level lines at their
     best.
     """
-    settings, worlds = searched_numbers(results.study), list(results.worlds)[:MOST]
+    settings, worlds = results.study.searched_numbers, list(results.worlds)[:MOST]
     metrics = [judged_by(results, world) for world in worlds]
     columns = medium().across(len(worlds), ACROSS)
     blocks = math.ceil(len(worlds) / columns)

@@ -302,3 +302,14 @@ class Space:
 
 def _as_given(name: str, value: object) -> Any:
     return value
+
+
+def numbers_among(spaces: Iterable[Space]) -> list[str]:
+    """The settings of which several numbers are tried, in their order."""
+    found: dict[str, None] = {}
+    for space in spaces:
+        for name, values in space.sources.items():
+            numbers = () if isinstance(values, Range) else set(filter(is_number, values))
+            if isinstance(values, Range) or len(numbers) > 1:
+                found[name] = None
+    return list(found)

@@ -43,6 +43,7 @@ from backcast.studies.search import (
     Space,
     checked_source,
     checked_values,
+    numbers_among,
     searchable,
 )
 from backcast.studies.worldspec import WorldSpec
@@ -50,6 +51,7 @@ from backcast.studies.worldspec import WorldSpec
 MOST = 10**15  # episodes, seeds and value updates: what is counted with numbers of 64 bits
 LONGEST = 100  # characters of a name
 MODULE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"  # the name of a plugin
+SENSITIVITY = "sensitivity"
 PLOT_NAMES = (
     "error-curves",
     "error-by-ratio",
@@ -62,7 +64,7 @@ PLOT_NAMES = (
     "error-against-updates",
     "error-against-seconds",
     "updates-to-solve",
-    "sensitivity",
+    SENSITIVITY,
 )
 
 
@@ -122,7 +124,17 @@ class Study(Searched):
         _refuse_nothing_to_draw("", self.search, spaces)
         for place, (own, space) in enumerate(zip(self.agents, spaces, strict=True)):
             _refuse_nothing_to_draw(f"agents.{place}.", own.search, [space])
+        if SENSITIVITY in self.plots and not numbers_among(spaces):
+            raise InputError(
+                f"plots: {SENSITIVITY!r} draws agents against the numbers that are searched, and no setting is given"
+                " several; search some, such as grid = { alpha = [0.1, 0.5] }, or leave the plot out"
+            )
         return spaces
+
+    @property
+    def searched_numbers(self) -> list[str]:
+        """The settings of which it tries several numbers, in its order."""
+        return numbers_among(self.spaces)
 
     @property
     def models(self) -> list[str]:
