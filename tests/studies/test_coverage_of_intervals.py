@@ -27,12 +27,15 @@ def test_of_another_statistic_it_is_the_middle_of_the_resampled_ones():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.statistic}-{case.data}")
 def test_intervals_contain_the_truth_as_often_as_they_should(case):
-    """2,000 samples of 20 seeds; the standard error of a share of 0.95 is 0.005, of 0.92 0.006."""
+    """2,000 samples of 20 seeds; the standard error of a share of 0.95 is 0.005, of 0.92 0.006.
+
+    Of the bootstrap-t alone, 0.925 contain the difference of two exponential numbers, 0.905 that of lognormal ones.
+    """
     found = SIMULATION["coverage"](case, 20, 2_000, seed=1)
-    if case.data == "lognormal":
-        assert 0.9 < found < 0.97
+    if (case.statistic, case.data) == ("mean", "lognormal"):
+        assert 0.9 < found < 0.95
     else:
-        assert 0.93 < found < 0.97
+        assert 0.94 < found < 0.975
 
 
 def test_percentiles_would_not():
@@ -44,12 +47,34 @@ def test_percentiles_would_not():
     assert ((low <= case.truth) & (case.truth <= high)).mean() < 0.89
 
 
-@pytest.mark.parametrize("noise", ["normal", "exponential"])
-def test_joint_intervals_hold_together(noise):
+@pytest.mark.parametrize("noise", ["normal", "exponential", "lognormal"])
+@pytest.mark.parametrize("differences", [False, True])
+def test_joint_intervals_hold_together(noise, differences):
     """Ten quantities of 20 seeds, one half depending on each other; 800 times."""
-    rng, missed = np.random.default_rng(5), 0
+    rng, missed, draw = np.random.default_rng(5), 0, SIMULATION["NOISE"][noise]
     for _ in range(800):
-        x = SIMULATION["NOISE"][noise](rng, (20, 10))
+        x = draw(rng, (20, 10))
+        if differences:
+            x -= draw(rng, (20, 10))
         x[:, 5:] += 2 * x[:, :1]
         missed += any(each.excludes_zero for each in simultaneous(x, seed=0, resamples=1_000))
     assert missed / 800 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 800)
+
+
+def test_the_standard_error_over_strata_is_that_of_welch():
+    x, y = np.random.default_rng(0).normal(size=6), np.random.default_rng(1).normal(scale=3, size=20)
+    welch = stats.ttest_ind(x, y, equal_var=False)
+    parts = [resampling.resample(each[None], 0.0, np.random.default_rng(0), 10) for each in (x, y)]
+    found = resampling.mean_over_strata(parts)
+    assert found.freedom == pytest.approx(welch.df)
+    assert 2 * np.sqrt(found.variance[0]) == pytest.approx((x.mean() - y.mean()) / welch.statistic)
+
+
+def test_joint_intervals_of_one_quantity_are_those_of_bootstrap_and_students_at_least():
+    """Where data are symmetric to the point, the bootstrap-t may end inside Student's interval, and does not."""
+    x = np.repeat([-1.0, 0.0, 0.0, 0.0, 1.0], 4)
+    (joint,), own = simultaneous(x[:, None], seed=0, level=0.9), bootstrap(x, seed=0, level=0.9)
+    student = stats.t(19, scale=stats.sem(x)).interval(0.9)
+    np.testing.assert_allclose((joint.low, joint.high), (own.low, own.high), rtol=1e-6)
+    assert own.low <= student[0] * (1 - 1e-12)
+    assert own.high >= student[1] * (1 - 1e-12)

@@ -100,7 +100,8 @@ def _intervals(result: Results) -> Iterable[str]:
     if result.seeds > 1:
         yield (
             "We report means and interquartile means over seeds with 95 % studentised bootstrap intervals"
-            f" ({resampling.how_many(result.seeds):,} resamples of seeds)."
+            f" ({resampling.how_many(result.seeds):,} resamples of seeds), whose ends are at least as far out as those"
+            " of Student's t."
         )
     lost = sum(int(np.count_nonzero(result.diverged(w, agent))) for w in result.worlds for agent in result.agents(w))
     if lost:

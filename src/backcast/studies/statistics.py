@@ -2,9 +2,9 @@
 
 A seed is one run, and runs are independent: seeds are what is averaged and what is resampled. Two agents that ran the
 same seeds met the same worlds, so that their difference is taken seed by seed (`paired_difference`), which removes
-what the two have in common. Intervals are studentised bootstrap intervals (`backcast.studies.resampling` has the
-formulas and the literature); how often they contain the truth is in docs/studies.md. The same arguments give the same
-bytes.
+what the two have in common. Intervals are studentised bootstrap intervals whose ends are at least as far out as those
+of Student's t (`backcast.studies.resampling` has the formulas, the reasons and the literature); how often they contain
+the truth is in docs/studies.md. The same arguments give the same bytes.
 
 NaN is refused everywhere; only `mean_and_error(ragged=True)` reads it, as "this run was shorter". Infinity is the error
 of a run that diverged: a mean is infinite if one run diverged, and the interquartile mean if more than a quarter did.
@@ -108,8 +108,9 @@ def bootstrap(
 ) -> Interval:
     """The studentised bootstrap interval of a mean or interquartile mean; of others, the percentile interval.
 
-    Percentile intervals, as of `np.median`, contain the truth less often than they say if seeds are few.
-    Where runs diverged there is no standard error, and the interval holds the middle of the resampled statistics; its
+    Skewness, which few seeds hardly tell from chance, moves an end outward from that of Student's t, but never inward.
+    Percentile intervals, as of `np.median`, contain the truth less often than they say if seeds are few. Where runs
+    diverged there is no standard error, and the interval holds the middle of the resampled statistics; its
     ends may be infinite.
 
     Args:
@@ -174,8 +175,9 @@ def simultaneous(values: ArrayLike, *, seed: int, level: float = 0.95, resamples
     A row is what one seed says of all of them. The resamples of all are the same, so that what depends on each other is
     not paid for twice: where `bootstrap` takes the ends of the middle of t*, these are the upper end of the largest and
     the lower end of the smallest t* over all quantities (max-t: Westfall and Young 1993, Romano and Wolf 2005). So no
-    interval lies above its truth, and none below, with probability (1 + level)/2 each. Of one quantity it is the
-    interval of `bootstrap`.
+    interval lies above its truth, and none below, with probability (1 + level)/2 each. The t* of a quantity are moved
+    outward, in their order, to where every quantile is at least that of Student's t: how quantities depend on each
+    other is that of the resamples. Of one quantity it is the interval of `bootstrap`.
     """
     x = _table("values", values)
     rng, resamples = _begin(seed, level, resamples, *x.shape)
@@ -183,7 +185,7 @@ def simultaneous(values: ArrayLike, *, seed: int, level: float = 0.95, resamples
     known, (below, above) = found.has_error, resampling.tails(level)
     ends = np.stack([found.estimate, found.estimate])  # of what is always the same
     if known.any():
-        t = found.only(known).studentised()
+        t = found.only(known).studentised_outward()
         far, near = np.quantile(t.max(axis=0), above), np.quantile(t.min(axis=0), below)
         ends[:, known] -= np.outer((far, near), np.sqrt(found.variance[known]))
     if len(x) == 1:
@@ -364,7 +366,7 @@ def _stratified(strata: list[Vector], statistic: Statistic, seed: int, level: fl
         low, high = resampling.middle(np.asarray(resampled), level)
     elif min(x.size for x in strata) > 1:
         parts = [resampling.resample(x[None], _SHARES[statistic], rng, resamples) for x in strata]
-        (low,), (high,) = resampling.ends(resampling.mean_over_strata(parts, [x.size for x in strata]), level)
+        (low,), (high,) = resampling.ends(resampling.mean_over_strata(parts), level)
     return Interval(estimate, float(low), float(high), n, level)
 
 
