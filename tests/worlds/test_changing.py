@@ -244,7 +244,9 @@ def test_cells_of_a_maze_are_altered_one_after_the_other():
 
 @pytest.mark.interpreted
 def test_altered_walls_are_those_of_a_maze_that_changes():
-    world = bc.worlds.maze(later=(5, bc.worlds.PAPER_MAZE.replace("S.X", "S..").replace("....X", "X...X")), slip=0.3)
+    world = bc.worlds.maze(
+        later=(5, bc.worlds.PAPER_MAZE.replace("S.X", "S..").replace("\n....X", "\nX...X")), slip=0.3
+    )
     after = altered_maze(bc.worlds.maze(slip=0.3), [(18, "."), (32, "X")], slip=0.3)
     assert (after.rows != world.later.world.rows).nnz == 0
     assert (after.mdp.table_reward != world.later.world.mdp.table_reward).nnz == 0
