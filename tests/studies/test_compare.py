@@ -103,7 +103,7 @@ def test_agents_that_diverge_have_no_difference():
     assert (found.diverged("mdp", "wild") > 0).all()
     row = found.rows()[1]
     assert (row.mean.estimate, row.difference) == (np.inf, None)
-    assert str(found).splitlines()[-1].split()[:5] == ["wild", "inf", "[inf,", "inf]", "diverged"]
+    assert str(found).splitlines()[-1].split()[:3] == ["wild", "inf", "diverged"]
 
 
 def test_the_figure_has_a_panel_for_each_world(compared):
