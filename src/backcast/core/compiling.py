@@ -206,8 +206,8 @@ register_model(_BoundMethod)(lambda manager, bound: manager[bound.this])
 class _MethodsOfParts(AttributeTemplate):  # type: ignore[misc]
     """Tells Numba what the methods of parts are: one answer for all, for it asks every template about every attribute.
 
-    Numba's own `overload_method` makes two templates for each name of a method, which took an eighth of the time to
-    compile and half of the time to load a kernel.
+    Numba's own `overload_method` makes two templates for each name of a method, which takes a good part of the time to
+    compile, and to load, a kernel.
     """
 
     key = types.BaseNamedTuple

@@ -1,6 +1,6 @@
 """What Numba does more often, or in more detail, than our kernels need while it compiles them.
 
-Compiling is nearly all Python: of the processor time of a first result, these four were a fifth. Numba promises none of
+Compiling is nearly all Python, and these four were a good part of the time to a first result. Numba promises none of
 what this module takes from it; see `lowering`.
 """
 
