@@ -80,14 +80,14 @@ def bench(
             if there is a C compiler.
         quick: fewer repetitions, two worlds, every kind with its usual settings only, no world of a million states, no
             store of 100,000 units.
-        only: one section.
+        only: one section; "costs", which renews a stored table, is measured only if it is named.
         against: a checkout of another version, whose start-up is measured as well.
     """
     repeats, worlds = (2, _WORLDS[::2]) if quick else (5, _WORLDS)
     sections: dict[str, Callable[[], Iterator[Row]]] = {
         "kinds": lambda: kinds_on_the_papers_worlds(repeats, worlds),
         "value updates": lambda: value_updates(repeats, worlds, _USUAL if quick else _EVERYTHING),
-        "costs": lambda: costs(repeats),
+        "costs": lambda: costs(repeats) if only else iter(()),
         "linear": lambda: linear(repeats, ("lms",) if quick else ("lms", "rls")),
         "dense C": lambda: against_c(anchors or DENSE_PROGRAMS, repeats) if anchors or only or _has_cc() else iter(()),
         "growth": lambda: growth(_GRIDS[:2] if quick else _GRIDS, repeats),
