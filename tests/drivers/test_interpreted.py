@@ -15,6 +15,7 @@ from backcast.agents.kinds import KINDS, Setup
 from backcast.core import compiling
 from backcast.core.compiling import INTERPRETED
 from backcast.planners.edges import Uncounted
+from backcast.planners.witness import Witness
 from backcast.worlds.envs import TableEnv
 
 FEATURES = bc.features.random_binary(d=7, active=3)
@@ -119,7 +120,7 @@ def test_each_of_our_parts_is_in_one_of_these_agents():
         for world in worlds_of(agent)
     ]
     ours = {cls for cls in compiling._parts if cls.__module__.startswith("backcast.")}
-    ours.discard(Uncounted)  # of no agent of ours
+    ours -= {Uncounted, Witness}  # of no agent of ours, and of those that the lab watches
     of_worlds = {cls for cls in ours if cls.__module__.startswith("backcast.worlds.")}
     assert ours - of_worlds - set().union(*map(classes_within, built)) == set()
 

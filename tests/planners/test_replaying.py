@@ -106,10 +106,11 @@ def test_memory_is_bounded_by_the_buffer():
 
 
 def test_settings():
+    network = ("network", "batch", "every", "memory", "target_every", "double", "optimiser", "loss", "precision")
     assert {kind: KINDS[kind].settings for kind in TWINS} == {
         "dyna": ("sample", "forget", "features"),
         "dyna-plus": ("sample", "bonus", "forget", "features"),
-        "replay": ("sample", "buffer", "features", "memory"),
+        "replay": ("sample", "buffer", "features", *network),
         "prioritized-replay": ("sample", "buffer", "exponent", "features", "memory"),
     }
     setup = Setup(4, 2, 0.9, None)

@@ -231,6 +231,9 @@ def test_a_run_that_diverged_loses_where_reward_counts():
         def value_updates(self, world, agent):
             return 1.0
 
+        def edges(self, world, agent):
+            return 2.0
+
     row = agent_tables.row(ByHand(), "FrozenLake-v1", CAREFUL, ["steps", "reward"], METRICS["reward"])
     assert (row["wins"], row["cells"], row["diverged"]) == ("75%", [], "diverged in 1 of 4 seeds, at step 1")
     assert row["iqm"].startswith("7")

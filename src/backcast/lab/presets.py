@@ -124,7 +124,7 @@ PRESETS = (
         at=1850,
         speed=50,
         ahead="right",
-        measured="steps per episode 74.7 against 61.4, 100 seeds: difference 13.3 [10.8, 16.7]; Q-learning takes 88.7",
+        measured="steps per episode 74.7 against 61.4, 100 seeds: difference 13.3 [10.5, 16.7]; Q-learning takes 88.7",
     ),
     Preset(
         name="stochastic-transitions",
