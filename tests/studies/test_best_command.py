@@ -72,7 +72,6 @@ def test_the_command_prints_a_table_and_warns(directory, cli):
     ]
     assert "on fresh seeds: chosen on every other seed" in shown.stdout
     assert shown.stderr.splitlines() == [
-        "custom-maze, backward@previous: alpha = 0.01 is the smallest value tried: better ones may lie beyond",
         "maze, backward@previous: alpha = 1 is the largest value tried, and the largest allowed",
     ]
     (result,) = results(directory)
