@@ -86,5 +86,6 @@ def test_a_memory_forgets_transitions_of_states_whose_numbers_are_given_again():
     assert held(memory.memory) == 2
     assert memory.memory.s[:2].tolist() == [2, 3]
     assert memory.memory.r[:2].tolist() == [2.0, 3.0]
-    np.testing.assert_allclose(memory.sums[1], 1100.0, rtol=1e-6)
-    np.testing.assert_allclose(memory.minima[1], 100.0, rtol=1e-6)
+    # |δ| / ρ, where ρ was the largest |reward| so far
+    np.testing.assert_allclose(memory.sums[1], 100 / 2 + 1000 / 3, rtol=1e-6)
+    np.testing.assert_allclose(memory.minima[1], 100 / 2, rtol=1e-6)
