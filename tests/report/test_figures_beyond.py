@@ -159,10 +159,10 @@ def test_processor_time_is_computed_where_the_costs_of_all_agents_are_known(monk
         return named_lines(axes)["Monte Carlo"].get_xydata(), axes.get_xlabel()
 
     measured, words = drawn()
-    assert words == "processor time, µs"
+    assert words == "measured time, µs"
     monkeypatch.setattr(WholeStudy, "computed_nanoseconds", lambda self, world, agent: 2e9 * self.seconds(world, agent))
     computed, words = drawn()
-    assert words == "processor time, µs, computed"
+    assert words == "computed time, µs"
     np.testing.assert_allclose(computed, measured * [2, 1])
     monkeypatch.setattr(WholeStudy, "computed_nanoseconds", lambda self, world, agent: None if agent == "td" else 1.0)
     np.testing.assert_allclose(drawn()[0], measured)

@@ -19,6 +19,7 @@ from backcast.studies.statistics import Interval
 ACROSS = 3  # worlds side by side
 FEW_KINDS = 6  # whose colours are named
 MARKERS = "osD^vP"
+OUTSIDE = 1e30  # above every panel
 NUMBER = re.compile(r"\d+(\.\d+)?(e-\d+)?")
 
 
@@ -167,11 +168,16 @@ def _looks(series: str) -> dict[str, Any]:
 
 
 def draw_line(axes: Axes, x: Vector, found: Sequence[Interval], looks: dict[str, Any]) -> None:
-    """Means, joined; the x of each series are a little beside those of the next, so that its intervals can be seen."""
+    """Means, joined; the x of each series are a little beside those of the next, so that its intervals can be seen.
+
+    An interval without an upper end goes on to the top of the panel.
+    """
     means, low, high = np.array([(each.estimate, each.low, each.high) for each in found]).T
     drawing.joined(axes, x, means, looks)
-    known = np.isfinite(means) & np.isfinite(low) & np.isfinite(high)
-    axes.vlines(x[known], low[known], high[known], color=looks["color"], alpha=0.5)
+    for endless in (False, True):
+        known = np.isfinite(means) & np.isfinite(low) & (np.isposinf(high) if endless else np.isfinite(high))
+        with drawing.limits_kept(axes, endless):
+            axes.vlines(x[known], low[known], np.minimum(high[known], OUTSIDE), color=looks["color"], alpha=0.5)
 
 
 def _level(axes: Axes, found: Interval, looks: dict[str, Any]) -> None:

@@ -50,8 +50,8 @@ def error_against_seconds(results: StudyResults) -> Figure:
     computed = {(world, agent): computed_seconds_per_update(results, world, agent) for world, agent in everyone}
     known = {place: seconds for place, seconds in computed.items() if seconds is not None}
     if len(known) == len(everyone):
-        return _against(results, lambda world, agent: 1e6 * known[world, agent], "processor time, µs, computed")
-    return _against(results, lambda world, agent: 1e6 * seconds_per_update(results, world, agent), "processor time, µs")
+        return _against(results, lambda world, agent: 1e6 * known[world, agent], "computed time, µs")
+    return _against(results, lambda world, agent: 1e6 * seconds_per_update(results, world, agent), "measured time, µs")
 
 
 def _against(results: StudyResults, cost: Callable[[str, str], float], x: str) -> Figure:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import ArrayLike
 
 from backcast.core.arrays import Vector
@@ -65,5 +65,5 @@ def log_axis(axes: Axes) -> None:
     low, high = axes.get_ylim()
     subs = (1, 2, 3, 4, 6, 8) if high < 4 * low else (1, 2, 5) if high < 200 * low else (1,)
     axes.yaxis.set_major_locator(LogLocator(subs=subs))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}" if y >= 1000 else f"{y:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
