@@ -57,6 +57,19 @@ def test_an_agent_learns_the_way_to_the_goal():
         assert right.mean() >= 0.8
 
 
+@pytest.mark.parametrize("alpha", [0.1, [0.1, 0.05, 0.025]])
+def test_an_optimiser_of_ones_own_takes_its_steps_times_how_far_alpha_has_fallen(alpha):
+    import optax
+
+    named = {**SMALL, "batch": 2, "alpha": alpha, "schedule": "constant"}
+    runs = [
+        bc.run(CHAIN, bc.agent("td", **named, optimiser=optimiser), 3, seeds=2)
+        for optimiser in ("sgd", optax.sgd(0.1), optax.sgd(0.05))
+    ]
+    np.testing.assert_allclose(runs[1].values, runs[0].values, rtol=1e-5, atol=1e-7)
+    assert not np.allclose(runs[2].values, runs[0].values, rtol=1e-2)
+
+
 @pytest.mark.parametrize("kind", ["backward", "forward", "both", "replay"])
 def test_planners_count_their_updates(kind):
     settings = {**SMALL, "sample": 5} if kind == "replay" else PLANS

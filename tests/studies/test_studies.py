@@ -358,6 +358,7 @@ def test_directories_that_cannot_be_used(tmp_path, cli):
     assert "no results of Backcast there; make some with: backcast reproduce --out" in errors
 
 
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX; the limit is set in a fork, without threads
 def test_a_full_disk_ends_with_a_sentence_and_keeps_what_is_finished(tmp_path):
     study, store = tiny(tmp_path), Store(tmp_path / "r", create=True)
     run_study(store, study)

@@ -232,8 +232,8 @@ def about_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
             "model: 'contrastive' plans with pairs that are remembered, and memory=0 remembers none; use 'softmax'",
         ),
         (
-            network and memory == 0 and kind.name == "replay",
-            "memory: 0 given, but 'replay' learns again from what is remembered; expected 1 or more",
+            network and memory == 0 and kind.replays,
+            f"memory: 0 given, but {kind.name!r} learns again from what is remembered; expected 1 or more",
         ),
         (
             network and memory == 0 and bool(of_memory),

@@ -74,6 +74,7 @@ def dyna_plus(setup: Setup, agent: Agent) -> Built:
     rules=(about_networks, about_memory),
     reference="Lin, Self-Improving Reactive Agents Based on Reinforcement Learning, Planning and Teaching, 1992",
     averages=True,
+    replays=True,
 )
 def replay(setup: Setup, agent: Agent) -> Built:
     """Remembers transitions and learns again from some of them, drawn uniformly."""
@@ -90,6 +91,7 @@ def replay(setup: Setup, agent: Agent) -> Built:
     rules=(about_memory,),
     reference="Schaul, Quan, Antonoglou and Silver, Prioritized Experience Replay, ICLR 2016",
     averages=True,
+    replays=True,
 )
 def prioritized_replay(setup: Setup, agent: Agent) -> Built:
     """Remembers transitions and learns again from some of them, likelier where the error was large."""

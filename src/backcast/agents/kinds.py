@@ -278,6 +278,7 @@ class Kind(Registered):
         spans: whether `horizon`, `weights`, `lam` and `option` say how far its model looks, not how far traces or
             returns reach.
         connects_pairs: whether it may connect every pair s, a with every other, whatever its settings are.
+        replays: whether it learns again from transitions that it remembers; with a network, from the network's memory.
         family: the heading that figures have it under, in the colour of the family; empty if it has none.
         label: what figures and the lab call it; by default its name.
         own: the settings that were registered with it, rather than those of Backcast's table.
@@ -303,6 +304,7 @@ class Kind(Registered):
     averages: bool = False
     spans: bool = True
     connects_pairs: bool = False
+    replays: bool = False
     family: str = ""
     label: str = ""
     own: tuple[Setting, ...] = ()

@@ -5,20 +5,28 @@ step of Algorithm 1 from a batch of transitions: the model learns, the values le
 the batch is the transition that was just experienced, and values bootstrap from themselves.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from backcast.agents.kinds import KINDS, Agent
 from backcast.core.errors import InputError
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
-from backcast.models.neural.contract import Remembered
+from backcast.models.neural.contract import Network, NeuralBackwardModel, NeuralForwardModel, Remembered
 from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveForward
 from backcast.models.neural.softmax import SoftmaxBackward, SoftmaxForward
 from backcast.networks.modules import Function, Head, Params, make
-from backcast.planners.neural import Imagined, NeuralBackwardPlanner, NeuralForwardPlanner, NeuralReplay, NeuralTurn
+from backcast.planners.neural import (
+    Imagined,
+    NeuralBackwardPlanner,
+    NeuralForwardPlanner,
+    NeuralPlanner,
+    NeuralReplay,
+    NeuralTurn,
+)
 from backcast.values.neural import LOSSES, OPTIMISERS, Eyes, NeuralValues, Optimiser, Transitions
 
 DTYPES = {"float32": jnp.float32, "float64": jnp.float64}
@@ -53,9 +61,9 @@ class Learned(NamedTuple):
 
     values: Params
     target: Params
-    optimiser: Any
+    optimiser: Params
     models: tuple[Params, ...]
-    model_optimisers: tuple[Any, ...]
+    model_optimisers: tuple[Params, ...]
     updates: jax.Array
     largest: jax.Array
 
@@ -63,7 +71,7 @@ class Learned(NamedTuple):
 class ModelAtWork(NamedTuple):
     """A model and its network without parameters, which are at this place among those of all models."""
 
-    model: Any
+    model: NeuralBackwardModel | NeuralForwardModel
     function: Function
     forward: bool
 
@@ -84,12 +92,12 @@ class NeuralAgent(NamedTuple):
 
     values: NeuralValues
     models: tuple[ModelAtWork, ...]
-    planners: tuple[tuple[Any, int], ...]
+    planners: tuple[tuple[NeuralPlanner, int], ...]
     optimiser: Optimiser
     learns: bool
     shared: bool
     online: bool
-    init: Callable[[Any], tuple[Params, tuple[Params, ...]]]
+    init: Callable[[jax.Array], tuple[Params, tuple[Params, ...]]]
 
     def begin(self, key: jax.Array) -> Learned:
         """Before anything was experienced."""
@@ -167,7 +175,7 @@ class NeuralAgent(NamedTuple):
         at_work, params = self.models[place], state.models[place]
         if self.shared:
             params = {**params, "body": state.values["body"]}
-        gradient = jax.grad(lambda params: at_work.model.loss(at_work.function, params, eyes, batch))(params)
+        gradient = jax.grad(lambda params: at_work.model.loss(Network(at_work.function, params, eyes), batch))(params)
         params, optimiser = self.optimiser.step(params, gradient, state.model_optimisers[place], rates[ALPHA_MODEL])
         values = {**state.values, "body": params["body"]} if self.shared else state.values
         return state._replace(
@@ -177,7 +185,7 @@ class NeuralAgent(NamedTuple):
         )
 
     def _plan(
-        self, state: Learned, planner: Any, place: int, turn: NeuralTurn, eyes: Eyes, pairs: Remembered,
+        self, state: Learned, planner: NeuralPlanner, place: int, turn: NeuralTurn, eyes: Eyes, pairs: Remembered,
         again: Transitions, discount: jax.Array, rates: jax.Array, key: jax.Array,
     ) -> Learned:  # fmt: skip
         """The steps of one planner from some states."""
@@ -196,7 +204,7 @@ class NeuralAgent(NamedTuple):
             return stage(state, 0)[0]
         return jax.lax.scan(stage, state, jnp.arange(planner.stages()))[0]
 
-    def _step(self, state: Learned, gradient: Params, rate: Any, largest: jax.Array, made: jax.Array) -> Learned:
+    def _step(self, state: Learned, gradient: Params, rate: jax.Array, largest: jax.Array, made: jax.Array) -> Learned:
         """Move the values against a gradient."""
         values, optimiser = self.optimiser.step(state.values, gradient, state.optimiser, rate)
         updates = state.updates + made.astype(jnp.int64)
@@ -206,7 +214,7 @@ class NeuralAgent(NamedTuple):
 _NOTHING = Transitions(None, None, None, None, None, None)
 
 
-def _put(items: tuple[Any, ...], place: int, item: Any) -> tuple[Any, ...]:
+def _put(items: tuple[Params, ...], place: int, item: Params) -> tuple[Params, ...]:
     return (*items[:place], item, *items[place + 1 :])
 
 
@@ -249,21 +257,24 @@ def neural_agent(agent: Agent, spec: Spec) -> NeuralAgent:
     )
 
 
-def _planners(agent: Agent, values: NeuralValues, models: tuple[ModelAtWork, ...], online: bool) -> Any:
+def _planners(
+    agent: Agent, values: NeuralValues, models: tuple[ModelAtWork, ...], online: bool
+) -> Iterator[tuple[NeuralPlanner, int]]:
     """Each planner, with the place of its model."""
-    if agent.kind == "replay":
+    if KINDS[agent.kind].replays:
         yield NeuralReplay(values, agent.get("sample")), 0
     for place, (model, function, forward) in enumerate(models):
         usual = "previous" if forward else "current"
         current = (agent.frame or usual) == "current"
         if forward:
-            yield NeuralForwardPlanner(values, function, model, current, not agent.learn, online), place
+            ahead = cast(NeuralForwardModel, model)
+            yield NeuralForwardPlanner(values, function, ahead, current, not agent.learn, online), place
         else:
-            samples = agent.get("sample") or 0
-            yield NeuralBackwardPlanner(values, function, model, current, not agent.learn, samples), place
+            behind, samples = cast(NeuralBackwardModel, model), agent.get("sample") or 0
+            yield NeuralBackwardPlanner(values, function, behind, current, not agent.learn, samples), place
 
 
-def _model(agent: Agent, spec: Spec, forward: bool) -> Any:
+def _model(agent: Agent, spec: Spec, forward: bool) -> NeuralBackwardModel | NeuralForwardModel:
     name = agent.get("model")
     if name == "softmax":
         if not spec.n_states:
@@ -276,4 +287,4 @@ def _optimiser(agent: Agent) -> Optimiser:
     given = agent.get("optimiser")
     if isinstance(given, str):
         return Optimiser(OPTIMISERS[given](), None)
-    return Optimiser(given, agent.alpha)
+    return Optimiser(given, float(np.max(agent.alpha)) or 1.0)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from backcast.agents import Agent
+from backcast.agents.kinds import KINDS
 from backcast.agents.neural import DTYPES, Learned, NeuralAgent, Spec, neural_agent
 from backcast.models.neural.contract import Remembered
 from backcast.values.neural import Eyes, Transitions
@@ -43,7 +44,7 @@ class Experience:
         self._memory, self._batch = agent.get("memory"), agent.get("batch")
         self._every, self._target_every = agent.get("every"), agent.get("target_every")
         self._candidates = agent.get("candidates") or 1
-        self._again = agent.get("sample") if agent.kind == "replay" else 1
+        self._again = agent.get("sample") if KINDS[agent.kind].replays else 1
 
     def nothing(self) -> Transitions:
         """An empty memory: of numbers of states, or of observations where they have none."""

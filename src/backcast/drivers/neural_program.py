@@ -7,16 +7,18 @@ do not depend on how many others there are.
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from backcast.agents import Agent
 from backcast.agents.neural import Learned, Spec
 from backcast.core.interaction import EPSILON
 from backcast.drivers.neural_experience import Circumstances, Experience, without_rates
+from backcast.models.neural.contract import Network
 from backcast.networks.streams import act, uniform
 from backcast.values.neural import Transitions
 from backcast.worlds.stepping import FOREVER, Table
@@ -77,7 +79,7 @@ class RunOrders(NamedTuple):
     budget: jax.Array
     first: jax.Array
     falls: jax.Array
-    schedule: Any
+    schedule: jax.Array
 
 
 class EpisodeArrays(NamedTuple):
@@ -157,7 +159,7 @@ class Program:
     def _advance(self, walk: NeuralRun, place: WorldArrays, orders: RunOrders) -> NeuralRun:
         """Steps until the orders say stop."""
 
-        def goes_on(walk: NeuralRun) -> Any:
+        def goes_on(walk: NeuralRun) -> jax.Array:
             made = walk.learned.updates.sum()
             spent = (made >= orders.budget) & (walk.in_episode == 0)
             return (walk.taken < orders.until) & (walk.recorded < orders.room) & ~walk.lost & ~spent
@@ -207,15 +209,18 @@ class Program:
             world_stream=world_stream, record=record,
         )  # fmt: skip
 
-    def _tables(self, learned: Learned, place: WorldArrays, pairs: Any, states: jax.Array) -> list[Any]:
+    def _tables(
+        self, learned: Learned, place: WorldArrays, pairs: jax.Array, states: jax.Array
+    ) -> list[tuple[jax.Array, ...]]:
         """What each model has learned; pairs (S·A,), and states that followed (S,), are remembered so many times."""
         found = []
         for (model, function, forward), params in zip(self.agent.models, learned.models, strict=True):
             own = {**params, "body": learned.values["body"]} if self.agent.shared else params
-            found.append(model.table(function, own, place.seen, states if forward else pairs))
+            network = Network(function, own, lambda refs: place.seen[refs])
+            found.append(model.table(network, states if forward else pairs))
         return found
 
-    def _errors(self, learned: Learned, place: WorldArrays) -> tuple[Any, Any]:
+    def _errors(self, learned: Learned, place: WorldArrays) -> tuple[jax.Array, jax.Array]:
         """The root mean squared value error over all states and over those that do not end an episode."""
         if self._spec.n_actions > 1:
             return jnp.zeros(()), jnp.zeros(())
@@ -224,21 +229,21 @@ class Program:
         return jnp.sqrt((error**2).mean()), jnp.sqrt(inner)
 
 
-def _begin_episode(place: WorldArrays, stream: jax.Array) -> tuple[Any, Any]:
+def _begin_episode(place: WorldArrays, stream: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The state that begins an episode, and the stream after it was drawn."""
     u, stream = uniform(stream)
     chosen = jnp.minimum((place.start_cumulative <= u).sum(), place.start_state.size - 1)
     return place.start_state[chosen], stream
 
 
-def _rates(walk: NeuralRun, orders: RunOrders) -> Any:
+def _rates(walk: NeuralRun, orders: RunOrders) -> jax.Array:
     """The rates of a step: those of its episode, or as far as they have fallen."""
     steps = orders.steps.astype(jnp.float64)
     falling = orders.first * jnp.where(orders.falls, (steps - walk.taken) / steps, 1.0)
     return jnp.where(orders.steps < FOREVER, falling, orders.schedule[jnp.minimum(walk.recorded, ROOM - 1)])
 
 
-def _bound(largest: jax.Array, discount: jax.Array) -> Any:
+def _bound(largest: jax.Array, discount: jax.Array | float) -> jax.Array:
     """Values beyond it have exploded, see `backcast.drivers.loop.bound`."""
     returned = largest / jnp.maximum(1.0 - discount, 1.0 / _LONGEST)
     return jnp.minimum(jnp.maximum(_BEYOND * (1.0 + largest), _FAR * returned), _MOST)
@@ -254,7 +259,7 @@ def program_for(agent: Agent, spec: Spec) -> Program:
     return _program(without_rates(agent), spec)
 
 
-def place_of(world: World, dtype: Any) -> WorldArrays:
+def place_of(world: World, dtype: DTypeLike) -> WorldArrays:
     """A finite world as programs walk it."""
     table: Table = world.steps_table
     sizes = np.diff(table.offset)

@@ -1,7 +1,7 @@
 """Agents with a network, step by step, in Gymnasium environments: observations of a Box, or numbered states."""
 
 import functools
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from backcast.agents import Agent
 from backcast.agents.kinds import KINDS, Setup
-from backcast.agents.neural import Spec
+from backcast.agents.neural import Learned, Spec
 from backcast.agents.parts import Parts
 from backcast.core.arrays import Vector
 from backcast.core.errors import InputError
@@ -22,11 +22,14 @@ from backcast.drivers.neural_policy import in_a_row
 from backcast.drivers.runs import PER_EPISODE, NoModels, RunRows
 from backcast.drivers.steps import Length, new_clock, set_rates
 from backcast.networks.backend import wide
+from backcast.networks.modules import Params
 from backcast.networks.streams import act
-from backcast.values.neural import Transitions
+from backcast.values.neural import Eyes, Transitions
 from backcast.values.table import zeros
 from backcast.worlds.stepping import FOREVER
 
+Seen: TypeAlias = jax.Array | None  # observations of numbered states, (S, …); None where states are observations
+Told = tuple[jax.Array, Vector, jax.Array]  # the discount, rates and the key of a run
 _NOT_KEPT = "models: of agents with a network they are kept by backcast.run, in finite worlds"
 
 
@@ -40,24 +43,28 @@ class _Steps:
         self.learn = jax.jit(self._learn, donate_argnums=(0, 1))
         self.values = jax.jit(self.experience.agent.values.all)
 
-    def _act(self, values: Any, seen: Any, s: Any, epsilon: Any, stream: Any) -> tuple[Any, Any]:
+    def _act(
+        self, values: Params, seen: Seen, s: jax.Array, epsilon: jax.Array, stream: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
         q = self.experience.agent.values.all(values, _eyes(seen)(s[None]))[0]
         return act(q, epsilon, stream)
 
     def _plan_first(
-        self, memory: Any, learned: Any, seen: Any, taken: Any, s: Any, discount: Any, rates: Any, key: Any
-    ) -> Any:
+        self, memory: Transitions, learned: Learned, seen: Seen, taken: jax.Array, s: jax.Array, told: Told
+    ) -> Learned:
+        discount, rates, key = told
         known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
         return self.experience.plan_first(memory, learned, taken, s, jnp.ones((), bool), known)
 
     def _learn(
-        self, memory: Any, learned: Any, seen: Any, taken: Any, now: Transitions, discount: Any, rates: Any, key: Any
-    ) -> Any:
+        self, memory: Transitions, learned: Learned, seen: Seen, taken: jax.Array, now: Transitions, told: Told
+    ) -> tuple[Transitions, Learned]:
+        discount, rates, key = told
         known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
         return self.experience.learn(memory, learned, taken, now, known)
 
 
-def _eyes(seen: Any) -> Any:
+def _eyes(seen: Seen) -> Eyes:
     """From numbers of states to what is seen of them; observations are seen as they are."""
     return (lambda states: states) if seen is None else (lambda states: seen[states])
 
@@ -84,7 +91,7 @@ class NeuralStepwise:
     ) -> None:
         KINDS[agent.kind].check(setup, agent)
         self._agent, self._setup = agent, setup
-        self._schedule: Any = None if length.episodes is None else agent.rates(length.episodes)
+        self._schedule: Vector = np.zeros((0, 4)) if length.episodes is None else agent.rates(length.episodes)
         self._clock = None if length.steps is None else new_clock(agent, length.steps)
         self.taken, self.episode, self._first = 0, -1, True
         with wide():
@@ -111,12 +118,16 @@ class NeuralStepwise:
         return found.astype(self._dtype)
 
     @property
-    def rates(self) -> Any:
+    def rates(self) -> Vector:
         """α, α of the model, α of planning and ε of the current step."""
         if self._clock is None:
             return self._schedule[min(self.episode, len(self._schedule) - 1)]
         set_rates(self._clock, self.taken)
         return self._clock.rates.copy()
+
+    @property
+    def _told(self) -> Told:
+        return self._discount, self.rates, self._key
 
     def begin_episode(self, s: Any) -> None:
         """An episode begins in s."""
@@ -124,7 +135,7 @@ class NeuralStepwise:
         if self._compiled.experience.agent.plans_first:
             with wide():
                 self._learned = self._compiled.plan_first(
-                    self._memory, self._learned, self._seen, self.taken, s, self._discount, self.rates, self._key
+                    self._memory, self._learned, self._seen, self.taken, s, self._told
                 )
 
     def act(self, s: Any) -> int:
@@ -140,7 +151,7 @@ class NeuralStepwise:
         now = Transitions(s, np.int32(a), self._dtype.type(r), s2, np.bool_(terminated), np.bool_(self._first))
         with wide():
             self._memory, self._learned = self._compiled.learn(
-                self._memory, self._learned, self._seen, self.taken, now, self._discount, self.rates, self._key
+                self._memory, self._learned, self._seen, self.taken, now, self._told
             )
         self.taken, self._first = self.taken + 1, False
 

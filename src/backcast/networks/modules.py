@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 
 from backcast.core.errors import InputError
 from backcast.networks import Network
 
 Params = Any  # a tree of arrays
+Body = Callable[[Params, jax.Array], jax.Array]  # from parameters and an observation to a vector (d,)
 
 
 class Head(NamedTuple):
@@ -38,22 +40,22 @@ class Function(NamedTuple):
         body: from the body's parameters and an observation to a vector (d,).
     """
 
-    body: Callable[[Params, Any], Any]
+    body: Body
 
-    def __call__(self, params: Params, seen: Any, *heads: str) -> Any:
+    def __call__(self, params: Params, seen: jax.Array, *heads: str) -> Any:
         """The outputs of some heads for observations (n, …), each (n, outputs); of one head, its outputs alone."""
         features = jax.vmap(lambda one: self.body(params["body"], one))(seen)
         found = tuple(_head(params["heads"][name], features) for name in heads)
         return found[0] if len(heads) == 1 else found
 
 
-def _head(head: Params, features: Any) -> Any:
-    outputs = features @ head["w"]
+def _head(head: Params, features: jax.Array) -> jax.Array:
+    outputs: jax.Array = features @ head["w"]
     return outputs + head["b"] if "b" in head else outputs
 
 
 def make(
-    network: Network, key: Any, shape: tuple[int, ...], heads: Mapping[str, Head], dtype: Any
+    network: Network, key: jax.Array, shape: tuple[int, ...], heads: Mapping[str, Head], dtype: DTypeLike
 ) -> tuple[Function, Params]:
     """A network for observations of a shape, and its first parameters.
 
@@ -65,7 +67,7 @@ def make(
         dtype: of the parameters.
     """
     first, *keys = jax.random.split(key, 1 + len(heads))
-    body: Callable[[Params, Any], Any]
+    body: Body
     if network.is_linear:
         body, params, width = _observation, {}, math.prod(shape)
     else:
@@ -81,23 +83,23 @@ def make(
     return Function(body), {"body": params, "heads": made}
 
 
-def _observation(params: Params, seen: Any) -> Any:
+def _observation(params: Params, seen: jax.Array) -> jax.Array:
     return seen.reshape(-1)
 
 
-def _body(rest: Any) -> Callable[[Params, Any], Any]:
+def _body(rest: Params) -> Body:
     """From parameters and an observation to what a module makes of them."""
     return lambda arrays, one: eqx.combine(arrays, rest)(one)
 
 
-def _first_head(head: Head, key: Any, width: int, dtype: Any, bias: bool) -> Params:
+def _first_head(head: Head, key: jax.Array, width: int, dtype: DTypeLike, bias: bool) -> Params:
     w = jnp.zeros((width, head.outputs), dtype)
     if not head.zero:
         w = jax.random.normal(key, w.shape, dtype) / math.sqrt(width)
     return {"w": w, "b": jnp.zeros(head.outputs, dtype)} if bias else {"w": w}
 
 
-def _width(network: Network, body: Any, params: Params, shape: tuple[int, ...], dtype: Any) -> int:
+def _width(network: Network, body: Body, params: Params, shape: tuple[int, ...], dtype: DTypeLike) -> int:
     """How long the vector is that a body makes; refused if it makes none."""
     try:
         made = jax.eval_shape(body, params, jax.ShapeDtypeStruct(shape, dtype))
@@ -115,10 +117,10 @@ class _Dense(eqx.Module):
     """Layers with rectifiers, whose weights begin with variance 2 / inputs, after some convolutions or none."""
 
     convolutions: tuple[eqx.nn.Conv2d, ...]
-    weights: tuple[Any, ...]
-    biases: tuple[Any, ...]
+    weights: tuple[jax.Array, ...]
+    biases: tuple[jax.Array, ...]
 
-    def __call__(self, seen: Any) -> Any:
+    def __call__(self, seen: jax.Array) -> jax.Array:
         for convolution in self.convolutions:
             seen = jax.nn.relu(convolution(seen))
         seen = seen.reshape(-1)
@@ -127,14 +129,14 @@ class _Dense(eqx.Module):
         return seen
 
 
-def _module(network: Network, key: Any, shape: tuple[int, ...]) -> Any:
+def _module(network: Network, key: jax.Array, shape: tuple[int, ...]) -> Callable[[jax.Array], jax.Array]:
     """An Equinox module from an observation to a vector."""
     if network.kind == "own":
         module = network.get("function")(key)
         if not callable(module):
             raise InputError(f"network: {network.name} made a {type(module).__name__}, expected an Equinox module")
         return module
-    convolutions: list[Any] = []
+    convolutions: list[eqx.nn.Conv2d] = []
     if network.kind == "conv":
         convolutions, shape = _convolutions(network, key, shape)
     widths = network.get("widths")
@@ -147,7 +149,9 @@ def _module(network: Network, key: Any, shape: tuple[int, ...]) -> Any:
     return _Dense(tuple(convolutions), tuple(weights), tuple(jnp.zeros(width) for width in widths))
 
 
-def _convolutions(network: Network, key: Any, shape: tuple[int, ...]) -> tuple[list[Any], tuple[int, ...]]:
+def _convolutions(
+    network: Network, key: jax.Array, shape: tuple[int, ...]
+) -> tuple[list[eqx.nn.Conv2d], tuple[int, ...]]:
     """The convolutions of a network, and the shape of what they make of an observation."""
     if len(shape) != 3:
         raise InputError(

@@ -4,14 +4,16 @@ A planner says from which states of some transitions it plans (`turns`), and wha
 is taken by the agent. Expected planning weighs what may have happened by its probability; sampled planning draws it.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 
-from backcast.models.neural.contract import Before, NeuralBackwardModel, NeuralForwardModel, Remembered
+from backcast.models.neural.contract import Before, Network, NeuralBackwardModel, NeuralForwardModel, Remembered
 from backcast.networks.modules import Function, Params
 from backcast.values.neural import Eyes, NeuralValues, Transitions
+
+Lost = tuple[jax.Array, tuple[jax.Array, jax.Array]]  # the mean; the number of value updates, and the largest |q|
 
 
 class NeuralTurn(NamedTuple):
@@ -56,7 +58,7 @@ class NeuralPlanner(Protocol):
     def stages(self) -> int:
         """How many steps of the optimiser a turn takes."""
 
-    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
         """What is lost at a stage of a turn, the mean; the number of value updates, and the largest |q|."""
 
 
@@ -94,9 +96,9 @@ class NeuralBackwardPlanner(NamedTuple):
         """All pairs at once."""
         return 1
 
-    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
         """Of the errors r + γ max_a q(s, a) − q(s̃, ã), weighted by P←(s̃, ã | s); γ = 0 where s ends the episode."""
-        before = self.model.before(self.function, known.model, known.eyes, turn.refs, known.pairs, known.key)
+        before = self.model.before(Network(self.function, known.model, known.eyes), turn.refs, known.pairs)
         best = self.values.best(params, known.target, known.eyes(turn.refs))
         ahead = jnp.where(turn.ends, 0.0, known.discount * best)
         target = jax.lax.stop_gradient(before.reward + ahead[:, None])
@@ -108,7 +110,7 @@ class NeuralBackwardPlanner(NamedTuple):
         made = turn.valid.sum() * (self.samples or weight.shape[1])
         return jnp.where(turn.valid, lost, 0.0).mean(), (made, jnp.abs(q).max())
 
-    def _evaluate(self, params: Params, before: Before) -> Any:
+    def _evaluate(self, params: Params, before: Before) -> jax.Array:
         """Q of the pairs, (pairs,) or (n, pairs)."""
         if before.a is None:
             return self.values.all(params, before.seen).reshape(-1)
@@ -146,17 +148,16 @@ class NeuralForwardPlanner(NamedTuple):
 
     def stages(self) -> int:
         """One for each action, or one for all."""
-        return self.model.n_actions if self.in_turn else 1  # type: ignore[attr-defined]
+        return self.model.n_actions if self.in_turn else 1
 
-    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
         """Of the errors E[r + γ̄(s') max_a' q(s', a') | s, a] − q(s, a), of all actions or of one."""
 
-        def best(seen: jax.Array) -> Any:
+        def best(seen: jax.Array) -> jax.Array:
             return self.values.best(params, known.target, seen)
 
-        target = self.model.targets(
-            self.function, known.model, known.eyes, turn.refs, known.pairs, best, known.discount
-        )
+        network = Network(self.function, known.model, known.eyes)
+        target = self.model.targets(network, turn.refs, known.pairs, best, known.discount)
         q = self.values.all(params, known.eyes(turn.refs))
         lost = self.values.loss(jax.lax.stop_gradient(target) - q)
         if self.in_turn:
@@ -183,7 +184,7 @@ class NeuralReplay(NamedTuple):
         """All transitions at once."""
         return 1
 
-    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> tuple[Any, tuple[Any, Any]]:
+    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
         """As learning."""
         lost, largest = self.values.learning_loss(params, known.target, known.eyes, known.batch, known.discount)
         return lost, (jnp.asarray(self.samples), largest)

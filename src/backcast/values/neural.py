@@ -5,7 +5,7 @@ there is one action, and q is v.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,9 @@ import optax
 
 from backcast.networks.modules import Function, Params
 
-Eyes = Callable[[Any], Any]  # from what a memory holds of n states to n observations
+Eyes = Callable[[jax.Array], jax.Array]  # from what a memory holds of n states to n observations
+
+Elementwise = Callable[[jax.Array], jax.Array]
 
 
 class Transitions(NamedTuple):
@@ -46,7 +48,7 @@ class NeuralValues(NamedTuple):
     """
 
     function: Function
-    loss: Callable[[Any], Any]
+    loss: Elementwise
     double: bool
 
     def all(self, params: Params, seen: jax.Array) -> jax.Array:
@@ -67,7 +69,7 @@ class NeuralValues(NamedTuple):
 
     def learning_loss(
         self, params: Params, target: Params, eyes: Eyes, batch: Transitions, discount: jax.Array
-    ) -> jax.Array:
+    ) -> tuple[jax.Array, jax.Array]:
         """The mean loss of r + γ max_a' q(s', a') − q(s, a), with γ = 0 where s' ends; and the largest |q|."""
         ahead = jnp.where(batch.ends, 0.0, discount * self.best(params, target, eyes(batch.s2)))
         q = self.of(params, eyes(batch.s), batch.a)
@@ -80,8 +82,8 @@ def squared(error: jax.Array) -> jax.Array:
     return 0.5 * error * error
 
 
-LOSSES: dict[str, Callable[[Any], Any]] = {"squared": squared, "huber": optax.losses.huber_loss}
-OPTIMISERS: dict[str, Callable[[], Any]] = {"adam": optax.scale_by_adam, "sgd": optax.identity}
+LOSSES: dict[str, Elementwise] = {"squared": squared, "huber": optax.losses.huber_loss}
+OPTIMISERS: dict[str, Callable[[], optax.GradientTransformation]] = {"adam": optax.scale_by_adam, "sgd": optax.identity}
 
 
 class Optimiser(NamedTuple):
@@ -89,18 +91,18 @@ class Optimiser(NamedTuple):
 
     Attributes:
         transform: of optax; one of Backcast's own names makes directions of unit step size.
-        unit: None, or of a transformation of one's own, the α beside which it was given: its steps are taken as they
-            are, times the rate over α, which falls as the schedule says.
+        unit: None, or of a transformation of one's own, the α beside which it was given, the largest if there are
+            several: its steps are taken as they are, times the rate over α, which falls as the schedule says.
     """
 
-    transform: Any
-    unit: Any
+    transform: optax.GradientTransformation
+    unit: float | None
 
     def begin(self, params: Params) -> Params:
         """Its state before the first step."""
         return self.transform.init(params)
 
-    def step(self, params: Params, gradient: Params, state: Any, rate: Any) -> tuple[Params, Any]:
+    def step(self, params: Params, gradient: Params, state: Params, rate: jax.Array) -> tuple[Params, Params]:
         """The parameters after a step of this size against a gradient, and the optimiser's state."""
         moves, state = self.transform.update(gradient, state, params)
         size = -rate if self.unit is None else rate / self.unit

@@ -4,12 +4,27 @@ A model says which heads its network needs, what it loses on some transitions, a
 which pairs may have led to a state; a forward model, what is expected to follow each action.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
 
 from backcast.networks.modules import Function, Head, Params
 from backcast.values.neural import Eyes, Transitions
+
+Best = Callable[[jax.Array], jax.Array]  # from observations (n, …) to max_a q, (n,)
+
+
+class Network(NamedTuple):
+    """The network of a model, with its parameters and the eyes that see states."""
+
+    function: Function
+    params: Params
+    eyes: Eyes
+
+    def __call__(self, refs: jax.Array, *heads: str) -> Any:
+        """The outputs of some heads for states as memories hold them, (n, …); of one head, its outputs alone."""
+        return self.function(self.params, self.eyes(refs), *heads)
 
 
 class Remembered(NamedTuple):
@@ -31,7 +46,7 @@ class Before(NamedTuple):
     """
 
     seen: jax.Array
-    a: jax.Array
+    a: jax.Array | None
     weight: jax.Array
     reward: jax.Array
 
@@ -42,32 +57,33 @@ class NeuralBackwardModel(Protocol):
     def heads(self) -> dict[str, Head]:
         """What its network has on top of the body."""
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
+    def loss(self, network: Network, batch: Transitions) -> jax.Array:
         """What it loses on transitions, the mean."""
 
-    def before(
-        self, function: Function, params: Params, eyes: Eyes, refs: jax.Array, pairs: Remembered, key: jax.Array
-    ) -> Before:
+    def before(self, network: Network, refs: jax.Array, pairs: Remembered) -> Before:
         """The pairs that may have led to states, n of them, as memories hold them."""
+
+    def table(self, network: Network, pairs: jax.Array) -> tuple[jax.Array, ...]:
+        """P←(s̃, ã | s) and rewards of S numbered states, each (S, S·A); pairs (S·A,) are remembered so many times."""
 
 
 class NeuralForwardModel(Protocol):
     """Says what follows a state and an action."""
 
+    @property
+    def n_actions(self) -> int:
+        """A."""
+
     def heads(self) -> dict[str, Head]:
         """What its network has on top of the body."""
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
+    def loss(self, network: Network, batch: Transitions) -> jax.Array:
         """What it loses on transitions, the mean."""
 
     def targets(
-        self,
-        function: Function,
-        params: Params,
-        eyes: Eyes,
-        refs: jax.Array,
-        pairs: Remembered,
-        best: Any,
-        discount: jax.Array,
+        self, network: Network, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
     ) -> jax.Array:
-        """E[r + γ̄(s') max_a' q(s', a')] of each action in n states, (n, A); `best` maps observations to max_a q."""
+        """E[r + γ̄(s') max_a' q(s', a')] of each action in n states, (n, A)."""
+
+    def table(self, network: Network, states: jax.Array) -> tuple[jax.Array, ...]:
+        """P(s' | s, a) and rewards, each (S, A, S), and ends, (S,); states (S,) followed so many times in memory."""

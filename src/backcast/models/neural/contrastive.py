@@ -7,14 +7,14 @@ P←. No state is ever invented.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from backcast.models.neural.contract import Before, Remembered
-from backcast.networks.modules import Function, Head, Params
-from backcast.values.neural import Eyes, Transitions
+from backcast.models.neural.contract import Before, Best, Network, Remembered
+from backcast.networks.modules import Head
+from backcast.values.neural import Transitions
 
 
 class ContrastiveBackward(NamedTuple):
@@ -29,43 +29,30 @@ class ContrastiveBackward(NamedTuple):
         rewards = {"reward": Head(1), "paid": Head(self.width), "paying": earlier}
         return {"later": later, "earlier": earlier, **rewards}
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
+    def loss(self, network: Network, batch: Transitions) -> jax.Array:
         """Cross-entropy of the pair that led to s' among those of the batch; half the squared error of the reward."""
-        earlier = self._earlier(function, params, eyes(batch.s), batch.a)
-        logits, reward = self._between(function, params, eyes(batch.s2), *earlier)
+        logits, reward = self._between(network, batch.s2, batch.s, batch.a)
         own = jnp.diagonal(jax.nn.log_softmax(logits))
         return (-own + 0.5 * (batch.r - jnp.diagonal(reward)) ** 2).mean()
 
-    def before(
-        self, function: Function, params: Params, eyes: Eyes, refs: jax.Array, pairs: Remembered, key: jax.Array
-    ) -> Before:
+    def before(self, network: Network, refs: jax.Array, pairs: Remembered) -> Before:
         """The pairs remembered."""
-        seen = eyes(pairs.s)
-        earlier = self._earlier(function, params, seen, pairs.a)
-        logits, reward = self._between(function, params, eyes(refs), *earlier)
-        return Before(seen, pairs.a, jax.nn.softmax(logits), reward)
+        logits, reward = self._between(network, refs, pairs.s, pairs.a)
+        return Before(network.eyes(pairs.s), pairs.a, jax.nn.softmax(logits), reward)
 
-    def table(self, function: Function, params: Params, seen: jax.Array, pairs: Any) -> tuple[jax.Array, jax.Array]:
+    def table(self, network: Network, pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """P←(s̃, ã | s) and rewards of all states, each (S, S·A), where pairs (S·A,) are remembered so many times."""
         states, actions = jnp.divmod(jnp.arange(pairs.size), self.n_actions)
-        earlier = self._earlier(function, params, seen[states], actions)
-        logits, reward = self._between(function, params, seen, *earlier)
+        logits, reward = self._between(network, jnp.arange(pairs.size // self.n_actions), states, actions)
         return _where_remembered(logits, pairs), reward
 
-    def _earlier(
-        self, function: Function, params: Params, seen: jax.Array, a: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """The vectors of pairs, for logits and for rewards, each (m, d)."""
-        return tuple(
-            jnp.take_along_axis(rows.reshape(len(a), self.n_actions, self.width), a[:, None, None], axis=1)[:, 0]
-            for rows in function(params, seen, "earlier", "paying")
-        )
-
-    def _between(
-        self, function: Function, params: Params, seen: jax.Array, earlier: jax.Array, paying: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
+    def _between(self, network: Network, refs: jax.Array, s: jax.Array, a: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Logits and rewards (n, m) of n later states and m pairs."""
-        later, paid, reward = function(params, seen, "later", "paid", "reward")
+        earlier, paying = (
+            jnp.take_along_axis(rows.reshape(len(a), self.n_actions, self.width), a[:, None, None], axis=1)[:, 0]
+            for rows in network(s, "earlier", "paying")
+        )
+        later, paid, reward = network(refs, "later", "paid", "reward")
         unit = 1.0 / math.sqrt(self.width)
         return later @ earlier.T * unit, reward + paid @ paying.T * unit
 
@@ -81,10 +68,10 @@ class ContrastiveForward(NamedTuple):
         vectors = {"later": Head(self.width, zero=False), "earlier": Head(self.width * self.n_actions, zero=False)}
         return {**vectors, "reward": Head(self.n_actions), "goes_on": Head(2)}
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
+    def loss(self, network: Network, batch: Transitions) -> jax.Array:
         """Cross-entropies of s' among those of the batch, and of its end; half the squared error of the reward."""
-        rows, reward = function(params, eyes(batch.s), "earlier", "reward")
-        later, going = function(params, eyes(batch.s2), "later", "goes_on")
+        rows, reward = network(batch.s, "earlier", "reward")
+        later, going = network(batch.s2, "later", "goes_on")
         earlier = jnp.take_along_axis(self._by_action(rows), batch.a[:, None, None], axis=1)[:, 0]
         earned = jnp.take_along_axis(reward, batch.a[:, None], axis=1)[:, 0]
         own = jnp.diagonal(jax.nn.log_softmax(earlier @ later.T / math.sqrt(self.width)))
@@ -92,28 +79,18 @@ class ContrastiveForward(NamedTuple):
         return (-own - ends + 0.5 * (batch.r - earned) ** 2).mean()
 
     def targets(
-        self,
-        function: Function,
-        params: Params,
-        eyes: Eyes,
-        refs: jax.Array,
-        pairs: Remembered,
-        best: Any,
-        discount: jax.Array,
+        self, network: Network, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
     ) -> jax.Array:
         """r(s, a) + Σ_s' P(s' | s, a) γ̄(s') max_a' q(s', a')."""
-        seen = eyes(pairs.s2)
-        rows, reward = function(params, eyes(refs), "earlier", "reward")
-        later, going = function(params, seen, "later", "goes_on")
+        rows, reward = network(refs, "earlier", "reward")
+        later, going = network(pairs.s2, "later", "goes_on")
         logits = self._by_action(rows) @ later.T / math.sqrt(self.width)
-        ahead = jnp.where(going[:, 0] > going[:, 1], discount * best(seen), 0.0)
+        ahead = jnp.where(going[:, 0] > going[:, 1], discount * best(network.eyes(pairs.s2)), 0.0)
         return reward + jax.nn.softmax(logits) @ ahead
 
-    def table(
-        self, function: Function, params: Params, seen: jax.Array, states: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def table(self, network: Network, states: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """P(s' | s, a) and rewards, each (S, A, S), and ends, (S,); states (S,) followed so many times in memory."""
-        rows, later, reward, going = function(params, seen, "earlier", "later", "reward", "goes_on")
+        rows, later, reward, going = network(jnp.arange(states.size), "earlier", "later", "reward", "goes_on")
         probability = _where_remembered(self._by_action(rows) @ later.T / math.sqrt(self.width), states)
         return probability, jnp.broadcast_to(reward[:, :, None], probability.shape), going[:, 0] <= going[:, 1]
 
@@ -121,6 +98,6 @@ class ContrastiveForward(NamedTuple):
         return rows.reshape(-1, self.n_actions, self.width)
 
 
-def _where_remembered(logits: jax.Array, times: Any) -> jax.Array:
+def _where_remembered(logits: jax.Array, times: jax.Array) -> jax.Array:
     """The softmax over candidates, each as many times as it is remembered; NaN if nothing is."""
     return jax.nn.softmax(jnp.where(times > 0, logits + jnp.log(times.astype(logits.dtype)), -jnp.inf))

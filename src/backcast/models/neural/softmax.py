@@ -4,14 +4,14 @@ With a linear network on one-hot observations, plain gradient steps and batches 
 of `backcast.models.backward` and `backcast.models.forward`.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from backcast.models.neural.contract import Before, Remembered
-from backcast.networks.modules import Function, Head, Params
-from backcast.values.neural import Eyes, Transitions
+from backcast.models.neural.contract import Before, Best, Network, Remembered
+from backcast.networks.modules import Head
+from backcast.values.neural import Transitions
 
 
 class SoftmaxBackward(NamedTuple):
@@ -25,23 +25,21 @@ class SoftmaxBackward(NamedTuple):
         pairs = self.n_states * self.n_actions
         return {"before": Head(pairs), "reward": Head(pairs if self.n_actions == 1 else 1)}
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
+    def loss(self, network: Network, batch: Transitions) -> jax.Array:
         """Cross-entropy of the pair that led to s', and half the squared error of its reward."""
-        logits, reward = function(params, eyes(batch.s2), "before", "reward")
+        logits, reward = network(batch.s2, "before", "reward")
         pair = batch.s * self.n_actions + batch.a
         earned = _at(reward, pair) if self.n_actions == 1 else reward[:, 0]
         return (-_at(jax.nn.log_softmax(logits), pair) + 0.5 * (batch.r - earned) ** 2).mean()
 
-    def before(
-        self, function: Function, params: Params, eyes: Eyes, refs: jax.Array, pairs: Remembered, key: jax.Array
-    ) -> Before:
+    def before(self, network: Network, refs: jax.Array, pairs: Remembered) -> Before:
         """All pairs."""
-        logits, reward = function(params, eyes(refs), "before", "reward")
-        return Before(eyes(jnp.arange(self.n_states)), None, jax.nn.softmax(logits), reward)
+        logits, reward = network(refs, "before", "reward")
+        return Before(network.eyes(jnp.arange(self.n_states)), None, jax.nn.softmax(logits), reward)
 
-    def table(self, function: Function, params: Params, seen: jax.Array, pairs: Any) -> tuple[jax.Array, jax.Array]:
+    def table(self, network: Network, pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """P←(s̃, ã | s) and rewards of all states, each (S, S·A)."""
-        logits, reward = function(params, seen, "before", "reward")
+        logits, reward = network(jnp.arange(self.n_states), "before", "reward")
         return jax.nn.softmax(logits), jnp.broadcast_to(reward, logits.shape)
 
 
@@ -56,40 +54,31 @@ class SoftmaxForward(NamedTuple):
         rewards = self.n_states if self.n_actions == 1 else 1
         return {"after": Head(self.n_actions * self.n_states), "reward": Head(rewards), "goes_on": Head(2)}
 
-    def loss(self, function: Function, params: Params, eyes: Eyes, batch: Transitions) -> jax.Array:
+    def loss(self, network: Network, batch: Transitions) -> jax.Array:
         """Cross-entropies of s' and of whether it ends the episode, and half the squared error of the reward."""
-        rows, by_pair = function(params, eyes(batch.s), "after", "reward")
-        by_state, going = function(params, eyes(batch.s2), "reward", "goes_on")
+        rows, by_pair = network(batch.s, "after", "reward")
+        by_state, going = network(batch.s2, "reward", "goes_on")
         logits = jnp.take_along_axis(self._by_action(rows), batch.a[:, None, None], axis=1)[:, 0]
         earned = _at(by_pair, batch.s2) if self.n_actions == 1 else by_state[:, 0]
         known = _at(jax.nn.log_softmax(logits), batch.s2) + _at(jax.nn.log_softmax(going), batch.ends.astype(jnp.int32))
         return (-known + 0.5 * (batch.r - earned) ** 2).mean()
 
     def targets(
-        self,
-        function: Function,
-        params: Params,
-        eyes: Eyes,
-        refs: jax.Array,
-        pairs: Remembered,
-        best: Any,
-        discount: jax.Array,
+        self, network: Network, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
     ) -> jax.Array:
         """Σ_s' P(s' | s, a) (r + γ̄(s') max_a' q(s', a')); in prediction states of which nothing is known go on."""
-        everywhere = eyes(jnp.arange(self.n_states))
-        rows, by_pair = function(params, eyes(refs), "after", "reward")
-        by_state, going = function(params, everywhere, "reward", "goes_on")
+        everywhere = jnp.arange(self.n_states)
+        rows, by_pair = network(refs, "after", "reward")
+        by_state, going = network(everywhere, "reward", "goes_on")
         reward = by_pair[:, None, :] if self.n_actions == 1 else by_state[:, 0]
         more = going[:, 0] - going[:, 1]
         goes_on = more >= 0.0 if self.n_actions == 1 else more > 0.0
-        ahead = reward + jnp.where(goes_on, discount * best(everywhere), 0.0)
+        ahead = reward + jnp.where(goes_on, discount * best(network.eyes(everywhere)), 0.0)
         return (jax.nn.softmax(self._by_action(rows)) * ahead).sum(axis=2)
 
-    def table(
-        self, function: Function, params: Params, seen: jax.Array, states: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def table(self, network: Network, states: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """P(s' | s, a) and rewards, each (S, A, S), and whether states end the episode, (S,)."""
-        rows, reward, going = function(params, seen, "after", "reward", "goes_on")
+        rows, reward, going = network(jnp.arange(self.n_states), "after", "reward", "goes_on")
         probability = jax.nn.softmax(self._by_action(rows))
         earned = reward[:, None, :] if self.n_actions == 1 else reward[:, 0]
         return probability, jnp.broadcast_to(earned, probability.shape), going[:, 0] < going[:, 1]

@@ -1,5 +1,6 @@
 """What models by networks have learned of a finite world, in tables, so that they are read like all other models."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,8 +58,10 @@ class TabledForward(NamedTuple):
         return LearnedForward(self, n_states, n_actions, values)
 
 
-def learned_of(tables: list[Any], values: Vector) -> Any:
+def learned_of(
+    tables: Sequence[TabledBackward | TabledForward], values: Vector
+) -> LearnedBackward | LearnedForward | LearnedBoth:
     """Models that can be asked, as `Runs.models` has them: one, or one of each direction."""
     n_states, n_actions = values.shape
-    found = [table.learned(n_states, n_actions, values) for table in tables]
+    found: list[Any] = [table.learned(n_states, n_actions, values) for table in tables]
     return LearnedBoth(*found) if len(found) == 2 else found[0]
