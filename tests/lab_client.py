@@ -115,6 +115,13 @@ def children(process):
     return [int(number) for file in listed for number in file.read_text().split()]
 
 
+def command_line(number):
+    """How a process was started, as bytes; empty if it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{number}/cmdline").read_bytes()
+    return b""
+
+
 def still_runs(number):
     """Whether a process has not ended, as far as it knows."""
     told = Path(f"/proc/{number}/stat")

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -141,13 +142,15 @@ def command(*options, **environment):
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | environment,
+        start_new_session=True,
     )
     try:
         line = process.stdout.readline()
         assert re.fullmatch(r"Backcast lab: http://\S+:\d+/\S*  \(Ctrl-C stops it\)\n", line), process.stderr.read()
         yield process, line.split()[2]
     finally:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # with all that it started: whoever has its pipes is waited for
         process.communicate()
 
 

@@ -87,7 +87,7 @@ def test_an_agent_runs_where_numba_has_changed(tmp_path):
 @pytest.mark.parametrize(
     ("missing", "code"),
     [
-        ("'numba.core.typed_passes', 'NativeLowering'", AGENT),
+        pytest.param("'numba.core.typed_passes', 'NativeLowering'", AGENT, marks=pytest.mark.slow),
         ("'numba.core.compiler_machinery', 'register_pass'", KERNEL),
     ],
     ids=["an agent", "a kernel"],

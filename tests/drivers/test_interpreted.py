@@ -61,6 +61,18 @@ AGAIN = {
     "forward,features=random_binary-7,model=likelihood",
     "expected-trace that averages",
 }
+# take seconds to compile: `make slow`
+COSTLY = {
+    "forward,features=random_binary-7,model=likelihood,sample=2",
+    "backward,features=random_binary-7,model=likelihood",
+    "backward,features=random_binary-7,model=gaussian",
+    "backward,features=random_binary-7,model=naive",
+    "backward,features=random_binary-7,model=counts",
+    "backward,model=counts,top=2,depth=2",
+    "backward,horizon=3",
+    "forward,model=counts,horizon=3",
+    "both",
+}
 AGENTS = {
     agent.name: agent
     for name, kind in KINDS.items()
@@ -99,7 +111,7 @@ def interpreted():
 
 @pytest.mark.skipif(INTERPRETED, reason="there is nothing to compare with")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in AGAIN else []) for name in AGENTS]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in AGAIN | COSTLY else []) for name in AGENTS]
 )
 def test_every_agent_has_the_same_bits_interpreted_and_compiled(name):
     assert outcome(AGENTS[name]) == interpreted()[name]
@@ -113,6 +125,7 @@ def classes_within(part):
 
 
 def test_each_of_our_parts_is_in_one_of_these_agents():
+    assert AGENTS.keys() >= AGAIN | COSTLY
     built = [
         agent.build(Setup(world.n_states, world.n_actions, world.discount, world))
         for name, agent in AGENTS.items()

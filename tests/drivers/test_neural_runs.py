@@ -70,7 +70,7 @@ def test_an_optimiser_of_ones_own_takes_its_steps_times_how_far_alpha_has_fallen
     assert not np.allclose(runs[2].values, runs[0].values, rtol=1e-2)
 
 
-@pytest.mark.parametrize("kind", ["backward", "forward", "both", "replay"])
+@pytest.mark.parametrize("kind", ["backward", "forward", pytest.param("both", marks=pytest.mark.slow), "replay"])
 def test_planners_count_their_updates(kind):
     settings = {**SMALL, "sample": 5} if kind == "replay" else PLANS
     runs = bc.run(MAZE, bc.agent(kind, **settings), steps=60, seeds=1)

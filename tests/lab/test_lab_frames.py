@@ -17,6 +17,7 @@ from backcast.studies.statistics import bootstrap
 from lab_scenes import LONG, at_the_end, scene
 
 
+@pytest.mark.interpreted
 def test_a_frame_holds_what_is_seen():
     pair = Lockstep(scene("forward", "backward"))
     pair.way_to(400)(LONG)
@@ -40,6 +41,7 @@ def test_greedy_actions_as_bits():
     assert greedy_masks(q).tolist() == [0b1010, 0, 0b0001]
 
 
+@pytest.mark.interpreted
 def test_an_answer_puts_what_is_learned_next_to_what_is_true():
     stage = scene("forward", "backward", world={"kind": "chain", "levels": [4, 3, 2]}, episodes=300)
     pair = at_the_end(stage)
@@ -62,6 +64,7 @@ def test_an_answer_puts_what_is_learned_next_to_what_is_true():
         answer(pair, 9)
 
 
+@pytest.mark.interpreted
 def test_in_control_what_truly_led_here_depends_on_the_policy_of_the_moment():
     pair = Lockstep(scene("certainty-equivalence", "backward", world={"kind": "gymnasium", "id": "FrozenLake-v1"}))
     pair.way_to(40)(LONG)

@@ -163,6 +163,7 @@ def test_choosing_takes_few_updates():
     assert f"small backups takes {shown(swept).mean():.1f} steps, with {each[2]} each" in told
 
 
+@pytest.mark.interpreted
 def test_the_planner_that_chooses_says_what_it_chose_when_the_goal_is_reached():
     pair = Lockstep(Scene(read_config(CHOOSING)))
     assert pair.way_to(PRESETS[-1].at)(60.0)

@@ -319,7 +319,8 @@ def test_of_two_wishes_at_once_the_last_one_is_shown():
         await page.say(do="open", config=CONFIG)
         await asyncio.sleep(0)
         scene, _ = await page.opens(SMALL)
-        assert (scene["config"]["episodes"], page.texts.empty()) == (5, True)
+        others = [page.texts.get_nowait()["is"] for _ in range(page.texts.qsize())]  # of what is compiled, perhaps
+        assert (scene["config"]["episodes"], "scene" in others) == (5, False)
 
     play(scenario)
 

@@ -182,6 +182,7 @@ def test_what_never_changes_is_shared_by_copies():
         assert copied.n_bytes < walker.now.parts.model.rows.weight.nbytes + 20_000
 
 
+@pytest.mark.interpreted
 def test_pure_planning_from_s_plans_from_the_end_as_well():
     pure = {"kind": "backward", "frame": "previous", "learn": False, "model": "counts"}
     pair = Lockstep(scene(pure, "backward", world={"kind": "maze", "text": "S.G"}))

@@ -19,6 +19,7 @@ def planned(parts, w, step, alpha):
     return parts.values.w.copy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("control", "sample", "alpha"), [(False, 1, 0.3), (True, 1, 0.01), (False, 3, 0.3)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sampled_updates_are_right_on_average(kind, control, sample, alpha):

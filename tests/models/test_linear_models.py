@@ -73,6 +73,7 @@ def test_models_are_as_in_plain_numpy(kind, model, control, features, condition,
     assert_equal_to_the_twin(agent, random_world(seed, control, terminals=terminals, max_steps=30), 12, seed)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kind", ["td", "q", "forward", "backward"])
 @settings(max_examples=10)
 @given(features=FEATURES, terminals=st.integers(0, 2), learn=st.booleans(), seed=st.integers(0, 10_000))

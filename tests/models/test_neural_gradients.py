@@ -76,12 +76,12 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_model_loses(name):
-    from backcast.models.neural.contract import Network
+    from backcast.models.neural.contract import ModelNet
 
     model = models()[name]
     eyes, batch, _, network = parts(model.n_actions)
     function, params = network(model.heads(), 1)
-    assert_gradient(lambda params: model.loss(Network(function, params, eyes), batch), params)
+    assert_gradient(lambda params: model.loss(ModelNet(function, params, eyes), batch), params)
 
 
 def test_what_values_lose():
@@ -124,7 +124,7 @@ def test_cross_entropy_has_the_closed_form_of_the_exponential_family():
     """Of linear logits the gradient is x(s') (P←(· | s') − onehot(s, a))ᵀ, the mean over transitions."""
     import jax.numpy as jnp
 
-    from backcast.models.neural.contract import Network
+    from backcast.models.neural.contract import ModelNet
     from backcast.models.neural.softmax import SoftmaxBackward
     from backcast.networks.modules import make
 
@@ -132,7 +132,7 @@ def test_cross_entropy_has_the_closed_form_of_the_exponential_family():
     eyes, batch, _, _ = parts(A)
     heads = {name: head._replace(zero=False) for name, head in model.heads().items()}
     function, params = make(bc.networks.linear(), jax.random.key(1), (3,), heads, jnp.float64)
-    found = jax.grad(lambda params: model.loss(Network(function, params, eyes), batch))(params)["heads"]["before"]["w"]
+    found = jax.grad(lambda params: model.loss(ModelNet(function, params, eyes), batch))(params)["heads"]["before"]["w"]
     x, pair = np.asarray(eyes(batch.s2)), batch.s * A + batch.a
     logits = x @ np.asarray(params["heads"]["before"]["w"])
     probability = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)

@@ -438,6 +438,7 @@ def test_a_worker_that_joins_with_another_version_is_refused(cluster, store, tmp
     assert records(store)
 
 
+@pytest.mark.slow
 def test_a_worker_without_backcast_is_refused(cluster, store, tmp_path):
     python, env = python_without_backcast(tmp_path / "packages")
     cluster.start_worker("bare", python=python, env=env)

@@ -155,6 +155,9 @@ def test_features_may_belong_to_the_world(tmp_path):
     ]
 
 
+LARGE = {"experience-searched", "neighbours-searched", "planner-aware", "abstract"}  # take seconds even so
+
+
 def smaller(world):
     """The same world with a tenth of the states, if it has levels, and few steps."""
     levels = [max(2, n // 10) for n in world.arguments.get("levels", ())]
@@ -163,7 +166,9 @@ def smaller(world):
 
 
 @pytest.mark.interpreted  # some fifty kinds of parts, for a few steps each
-@pytest.mark.parametrize("name", BEYOND)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in BEYOND]
+)
 def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
     """Each in small worlds, with all its figures and tables: every agent works in every world."""
     study = named_study(name)

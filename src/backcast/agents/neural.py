@@ -15,7 +15,7 @@ import numpy as np
 from backcast.agents.kinds import KINDS, Agent
 from backcast.core.errors import InputError
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
-from backcast.models.neural.contract import Network, NeuralBackwardModel, NeuralForwardModel, Remembered
+from backcast.models.neural.contract import ModelNet, NeuralBackwardModel, NeuralForwardModel, Remembered
 from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveForward
 from backcast.models.neural.softmax import SoftmaxBackward, SoftmaxForward
 from backcast.networks.modules import Function, Head, Params, make
@@ -175,7 +175,7 @@ class NeuralAgent(NamedTuple):
         at_work, params = self.models[place], state.models[place]
         if self.shared:
             params = {**params, "body": state.values["body"]}
-        gradient = jax.grad(lambda params: at_work.model.loss(Network(at_work.function, params, eyes), batch))(params)
+        gradient = jax.grad(lambda params: at_work.model.loss(ModelNet(at_work.function, params, eyes), batch))(params)
         params, optimiser = self.optimiser.step(params, gradient, state.model_optimisers[place], rates[ALPHA_MODEL])
         values = {**state.values, "body": params["body"]} if self.shared else state.values
         return state._replace(

@@ -18,7 +18,7 @@ from backcast.agents import Agent
 from backcast.agents.neural import Learned, Spec
 from backcast.core.interaction import EPSILON
 from backcast.drivers.neural_experience import Circumstances, Experience, without_rates
-from backcast.models.neural.contract import Network
+from backcast.models.neural.contract import ModelNet
 from backcast.networks.streams import act, uniform
 from backcast.values.neural import Transitions
 from backcast.worlds.stepping import FOREVER, Table
@@ -216,7 +216,7 @@ class Program:
         found = []
         for (model, function, forward), params in zip(self.agent.models, learned.models, strict=True):
             own = {**params, "body": learned.values["body"]} if self.agent.shared else params
-            network = Network(function, own, lambda refs: place.seen[refs])
+            network = ModelNet(function, own, lambda refs: place.seen[refs])
             found.append(model.table(network, states if forward else pairs))
         return found
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from backcast.models.neural.contract import Before, Network, NeuralBackwardModel, NeuralForwardModel, Remembered
+from backcast.models.neural.contract import Before, ModelNet, NeuralBackwardModel, NeuralForwardModel, Remembered
 from backcast.networks.modules import Function, Params
 from backcast.values.neural import Eyes, NeuralValues, Transitions
 
@@ -98,7 +98,7 @@ class NeuralBackwardPlanner(NamedTuple):
 
     def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
         """Of the errors r + γ max_a q(s, a) − q(s̃, ã), weighted by P←(s̃, ã | s); γ = 0 where s ends the episode."""
-        before = self.model.before(Network(self.function, known.model, known.eyes), turn.refs, known.pairs)
+        before = self.model.before(ModelNet(self.function, known.model, known.eyes), turn.refs, known.pairs)
         best = self.values.best(params, known.target, known.eyes(turn.refs))
         ahead = jnp.where(turn.ends, 0.0, known.discount * best)
         target = jax.lax.stop_gradient(before.reward + ahead[:, None])
@@ -156,7 +156,7 @@ class NeuralForwardPlanner(NamedTuple):
         def best(seen: jax.Array) -> jax.Array:
             return self.values.best(params, known.target, seen)
 
-        network = Network(self.function, known.model, known.eyes)
+        network = ModelNet(self.function, known.model, known.eyes)
         target = self.model.targets(network, turn.refs, known.pairs, best, known.discount)
         q = self.values.all(params, known.eyes(turn.refs))
         lost = self.values.loss(jax.lax.stop_gradient(target) - q)

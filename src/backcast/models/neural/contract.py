@@ -15,7 +15,7 @@ from backcast.values.neural import Eyes, Transitions
 Best = Callable[[jax.Array], jax.Array]  # from observations (n, …) to max_a q, (n,)
 
 
-class Network(NamedTuple):
+class ModelNet(NamedTuple):
     """The network of a model, with its parameters and the eyes that see states."""
 
     function: Function
@@ -57,13 +57,13 @@ class NeuralBackwardModel(Protocol):
     def heads(self) -> dict[str, Head]:
         """What its network has on top of the body."""
 
-    def loss(self, network: Network, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
         """What it loses on transitions, the mean."""
 
-    def before(self, network: Network, refs: jax.Array, pairs: Remembered) -> Before:
+    def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered) -> Before:
         """The pairs that may have led to states, n of them, as memories hold them."""
 
-    def table(self, network: Network, pairs: jax.Array) -> tuple[jax.Array, ...]:
+    def table(self, network: ModelNet, pairs: jax.Array) -> tuple[jax.Array, ...]:
         """P←(s̃, ã | s) and rewards of S numbered states, each (S, S·A); pairs (S·A,) are remembered so many times."""
 
 
@@ -77,13 +77,13 @@ class NeuralForwardModel(Protocol):
     def heads(self) -> dict[str, Head]:
         """What its network has on top of the body."""
 
-    def loss(self, network: Network, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
         """What it loses on transitions, the mean."""
 
     def targets(
-        self, network: Network, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
+        self, network: ModelNet, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
     ) -> jax.Array:
         """E[r + γ̄(s') max_a' q(s', a')] of each action in n states, (n, A)."""
 
-    def table(self, network: Network, states: jax.Array) -> tuple[jax.Array, ...]:
+    def table(self, network: ModelNet, states: jax.Array) -> tuple[jax.Array, ...]:
         """P(s' | s, a) and rewards, each (S, A, S), and ends, (S,); states (S,) followed so many times in memory."""

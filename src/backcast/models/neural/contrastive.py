@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from backcast.models.neural.contract import Before, Best, Network, Remembered
+from backcast.models.neural.contract import Before, Best, ModelNet, Remembered
 from backcast.networks.modules import Head
 from backcast.values.neural import Transitions
 
@@ -29,24 +29,24 @@ class ContrastiveBackward(NamedTuple):
         rewards = {"reward": Head(1), "paid": Head(self.width), "paying": earlier}
         return {"later": later, "earlier": earlier, **rewards}
 
-    def loss(self, network: Network, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
         """Cross-entropy of the pair that led to s' among those of the batch; half the squared error of the reward."""
         logits, reward = self._between(network, batch.s2, batch.s, batch.a)
         own = jnp.diagonal(jax.nn.log_softmax(logits))
         return (-own + 0.5 * (batch.r - jnp.diagonal(reward)) ** 2).mean()
 
-    def before(self, network: Network, refs: jax.Array, pairs: Remembered) -> Before:
+    def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered) -> Before:
         """The pairs remembered."""
         logits, reward = self._between(network, refs, pairs.s, pairs.a)
         return Before(network.eyes(pairs.s), pairs.a, jax.nn.softmax(logits), reward)
 
-    def table(self, network: Network, pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def table(self, network: ModelNet, pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """P←(s̃, ã | s) and rewards of all states, each (S, S·A), where pairs (S·A,) are remembered so many times."""
         states, actions = jnp.divmod(jnp.arange(pairs.size), self.n_actions)
         logits, reward = self._between(network, jnp.arange(pairs.size // self.n_actions), states, actions)
         return _where_remembered(logits, pairs), reward
 
-    def _between(self, network: Network, refs: jax.Array, s: jax.Array, a: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def _between(self, network: ModelNet, refs: jax.Array, s: jax.Array, a: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Logits and rewards (n, m) of n later states and m pairs."""
         earlier, paying = (
             jnp.take_along_axis(rows.reshape(len(a), self.n_actions, self.width), a[:, None, None], axis=1)[:, 0]
@@ -68,7 +68,7 @@ class ContrastiveForward(NamedTuple):
         vectors = {"later": Head(self.width, zero=False), "earlier": Head(self.width * self.n_actions, zero=False)}
         return {**vectors, "reward": Head(self.n_actions), "goes_on": Head(2)}
 
-    def loss(self, network: Network, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
         """Cross-entropies of s' among those of the batch, and of its end; half the squared error of the reward."""
         rows, reward = network(batch.s, "earlier", "reward")
         later, going = network(batch.s2, "later", "goes_on")
@@ -79,7 +79,7 @@ class ContrastiveForward(NamedTuple):
         return (-own - ends + 0.5 * (batch.r - earned) ** 2).mean()
 
     def targets(
-        self, network: Network, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
+        self, network: ModelNet, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
     ) -> jax.Array:
         """r(s, a) + Σ_s' P(s' | s, a) γ̄(s') max_a' q(s', a')."""
         rows, reward = network(refs, "earlier", "reward")
@@ -88,7 +88,7 @@ class ContrastiveForward(NamedTuple):
         ahead = jnp.where(going[:, 0] > going[:, 1], discount * best(network.eyes(pairs.s2)), 0.0)
         return reward + jax.nn.softmax(logits) @ ahead
 
-    def table(self, network: Network, states: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def table(self, network: ModelNet, states: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """P(s' | s, a) and rewards, each (S, A, S), and ends, (S,); states (S,) followed so many times in memory."""
         rows, later, reward, going = network(jnp.arange(states.size), "earlier", "later", "reward", "goes_on")
         probability = _where_remembered(self._by_action(rows) @ later.T / math.sqrt(self.width), states)

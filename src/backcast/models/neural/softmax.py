@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from backcast.models.neural.contract import Before, Best, Network, Remembered
+from backcast.models.neural.contract import Before, Best, ModelNet, Remembered
 from backcast.networks.modules import Head
 from backcast.values.neural import Transitions
 
@@ -25,19 +25,19 @@ class SoftmaxBackward(NamedTuple):
         pairs = self.n_states * self.n_actions
         return {"before": Head(pairs), "reward": Head(pairs if self.n_actions == 1 else 1)}
 
-    def loss(self, network: Network, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
         """Cross-entropy of the pair that led to s', and half the squared error of its reward."""
         logits, reward = network(batch.s2, "before", "reward")
         pair = batch.s * self.n_actions + batch.a
         earned = _at(reward, pair) if self.n_actions == 1 else reward[:, 0]
         return (-_at(jax.nn.log_softmax(logits), pair) + 0.5 * (batch.r - earned) ** 2).mean()
 
-    def before(self, network: Network, refs: jax.Array, pairs: Remembered) -> Before:
+    def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered) -> Before:
         """All pairs."""
         logits, reward = network(refs, "before", "reward")
         return Before(network.eyes(jnp.arange(self.n_states)), None, jax.nn.softmax(logits), reward)
 
-    def table(self, network: Network, pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def table(self, network: ModelNet, pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """P←(s̃, ã | s) and rewards of all states, each (S, S·A)."""
         logits, reward = network(jnp.arange(self.n_states), "before", "reward")
         return jax.nn.softmax(logits), jnp.broadcast_to(reward, logits.shape)
@@ -54,7 +54,7 @@ class SoftmaxForward(NamedTuple):
         rewards = self.n_states if self.n_actions == 1 else 1
         return {"after": Head(self.n_actions * self.n_states), "reward": Head(rewards), "goes_on": Head(2)}
 
-    def loss(self, network: Network, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
         """Cross-entropies of s' and of whether it ends the episode, and half the squared error of the reward."""
         rows, by_pair = network(batch.s, "after", "reward")
         by_state, going = network(batch.s2, "reward", "goes_on")
@@ -64,7 +64,7 @@ class SoftmaxForward(NamedTuple):
         return (-known + 0.5 * (batch.r - earned) ** 2).mean()
 
     def targets(
-        self, network: Network, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
+        self, network: ModelNet, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
     ) -> jax.Array:
         """Σ_s' P(s' | s, a) (r + γ̄(s') max_a' q(s', a')); in prediction states of which nothing is known go on."""
         everywhere = jnp.arange(self.n_states)
@@ -76,7 +76,7 @@ class SoftmaxForward(NamedTuple):
         ahead = reward + jnp.where(goes_on, discount * best(network.eyes(everywhere)), 0.0)
         return (jax.nn.softmax(self._by_action(rows)) * ahead).sum(axis=2)
 
-    def table(self, network: Network, states: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def table(self, network: ModelNet, states: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """P(s' | s, a) and rewards, each (S, A, S), and whether states end the episode, (S,)."""
         rows, reward, going = network(jnp.arange(self.n_states), "after", "reward", "goes_on")
         probability = jax.nn.softmax(self._by_action(rows))
