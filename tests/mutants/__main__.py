@@ -18,7 +18,8 @@ from mutants.trials import FORKS, PRELOADED, Reach, Tree, asked_about
 REPOSITORY = Path(__file__).parents[2]
 KEPT = REPOSITORY / "build" / "mutants"
 PACKAGES = ["models", "planners", "learners", "exact"]
-MIRRORS = [*PACKAGES, "twins", "agents"]  # folders of tests that are asked about them
+MIRRORS = [f"{name}/test_*.py" for name in (*PACKAGES, "twins", "agents")]  # tests that are asked about them
+MIRRORS.append("drivers/test_neural_*.py")  # networks at work
 ENVIRONMENT = {"NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 OUTCOMES = ["killed", "timed out", "survived", "equivalent"]
 
@@ -99,7 +100,7 @@ def _options() -> argparse.Namespace:
 
 def _tests() -> list[str]:
     """The files of tests that are asked, and the examples in the docstrings."""
-    files = [path for mirror in MIRRORS for path in sorted((REPOSITORY / "tests" / mirror).glob("test_*.py"))]
+    files = [path for mirror in MIRRORS for path in sorted((REPOSITORY / "tests").glob(mirror))]
     return [path.relative_to(REPOSITORY).as_posix() for path in files] + [f"src/backcast/{name}" for name in PACKAGES]
 
 
