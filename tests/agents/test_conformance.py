@@ -32,11 +32,13 @@ class TestTDThatAverages(AgentConformance):
     test_without_planning_it_is_model_free = None
 
 
+@pytest.mark.slow
 class TestForwardThatAverages(AgentConformance, ModelConformance):
     kind = "forward"
     options = {"schedule": "average", "alpha": 0.9}  # noqa: RUF012
 
 
+@pytest.mark.slow
 class TestBackwardThatAverages(AgentConformance, ModelConformance):
     kind = "backward"
     options = {"schedule": "average", "model": "counts", "epsilon_schedule": "linear"}  # noqa: RUF012

@@ -63,6 +63,8 @@ AGAIN = {
 }
 # take seconds to compile: `make slow`
 COSTLY = {
+    "forward,features=random_binary-7,learn_by=rls",
+    "forward,features=random_binary-7,model=abstract",
     "forward,features=random_binary-7,model=likelihood,sample=2",
     "backward,features=random_binary-7,model=likelihood",
     "backward,features=random_binary-7,model=gaussian",

@@ -109,6 +109,7 @@ def test_errors_are_measured_in_prediction_and_seeds_may_draw_their_worlds():
     assert np.array_equal(again.rmsve[0], runs.rmsve[1])
 
 
+@pytest.mark.slow
 def test_a_shared_encoder_learns_with_the_model():
     agents = [bc.agent("backward", **PLANS, encoder=encoder) for encoder in ("separate", "shared")]
     values = [bc.run(MAZE, each, steps=60, seeds=1).values for each in agents]

@@ -27,7 +27,10 @@ CASES = [
     (bc.worlds.chain((6, 4, 3), seed=None, branches=2), bc.agent("forward"), 0),
     (bc.worlds.noisy_tv(4, 3, seed=None), bc.agent("forward"), 0),
     (bc.worlds.garnet(6, 2, 2, seed=None), bc.agent("backward"), 0),
-    (bc.worlds.chain((6, 4, 3), seed=1), bc.agent("backward", features=FEATURES, alpha=0.1), 0),
+    pytest.param(
+        *(bc.worlds.chain((6, 4, 3), seed=1), bc.agent("backward", features=FEATURES, alpha=0.1), 0),
+        marks=pytest.mark.slow,
+    ),
 ]
 
 

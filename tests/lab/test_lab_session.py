@@ -104,6 +104,7 @@ def test_a_scene_is_opened_stepped_and_played_to_its_end():
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_curves_come_in_pieces_that_fit():
     async def scenario(page):
         curves = []
@@ -121,6 +122,7 @@ def test_curves_come_in_pieces_that_fit():
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_a_moment_is_opened_and_sought_in_any_order():
     async def scenario(page):
         _, there = await page.opens(at=900)
@@ -136,6 +138,7 @@ def test_a_moment_is_opened_and_sought_in_any_order():
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_frames_are_dropped_not_queued():
     async def scenario(page):
         await page.opens({**CONFIG, "episodes": 2000})
@@ -152,6 +155,7 @@ def test_frames_are_dropped_not_queued():
     play(scenario, draws=False)
 
 
+@pytest.mark.interpreted
 def test_a_page_that_draws_nothing_for_long_is_let_sleep(monkeypatch):
     monkeypatch.setattr(session_module, "_ASLEEP", 0.2)
 
@@ -180,6 +184,7 @@ BAD += ['{"do": "seek", "at": true}', '{"do": "play", "speed": "5"}', '{"do": "a
 BAD += ['{"do": "open", "config": {}}', '{"do": "open", "config": []}', '{"do": "ask", "state": 48}', "\ud800"]
 
 
+@pytest.mark.interpreted
 def test_a_bad_message_is_answered_and_the_session_lives_on():
     async def scenario(page):
         await page.opens(SMALL)
@@ -193,6 +198,7 @@ def test_a_bad_message_is_answered_and_the_session_lives_on():
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_before_a_scene_there_is_nothing_to_play():
     async def scenario(page):
         await page.say(do="play", speed=10)
@@ -202,6 +208,7 @@ def test_before_a_scene_there_is_nothing_to_play():
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_a_scene_that_cannot_be_made_leaves_the_one_before():
     async def scenario(page):
         await page.opens(SMALL)
@@ -214,6 +221,7 @@ def test_a_scene_that_cannot_be_made_leaves_the_one_before():
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_a_scene_that_was_replaced_while_it_was_made_is_never_shown():
     async def scenario(page):
         await page.opens(SMALL)
@@ -229,6 +237,7 @@ def test_a_scene_that_was_replaced_while_it_was_made_is_never_shown():
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_one_may_play_while_the_first_scene_is_made():
     async def scenario(page):
         await page.say(do="open", config=SMALL)
@@ -240,6 +249,7 @@ def test_one_may_play_while_the_first_scene_is_made():
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_the_latest_scene_counts():
     async def scenario(page):
         for n in range(2, 8):
@@ -252,6 +262,7 @@ def test_the_latest_scene_counts():
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_states_are_explained_and_further_seeds_are_run():
     async def scenario(page):
         scene, _ = await page.opens(SMALL, at=4)
@@ -271,6 +282,7 @@ def test_states_are_explained_and_further_seeds_are_run():
 
 
 @pytest.mark.parametrize("turns", range(4))
+@pytest.mark.interpreted
 def test_a_session_ends_whenever_it_is_told_to(turns):
     async def run():
         async with Page() as page:
@@ -300,6 +312,7 @@ def test_a_mistake_in_the_background_is_raised(monkeypatch):
     play(scenario)
 
 
+@pytest.mark.interpreted
 def test_long_work_is_announced_and_can_be_replaced(monkeypatch):
     monkeypatch.setattr(session_module, "_PATIENCE", 0.0)
     monkeypatch.setattr(session_module, "_SLICE", 0.0)
@@ -326,6 +339,7 @@ def test_of_two_wishes_at_once_the_last_one_is_shown():
 
 
 @pytest.mark.skipif(memory.held() == 0, reason="the system does not say how much memory there is")
+@pytest.mark.interpreted
 def test_a_lab_that_holds_much_memory_opens_nothing_more(monkeypatch):
     async def scenario(page):
         await page.opens(SMALL)

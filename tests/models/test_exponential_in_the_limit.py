@@ -61,6 +61,7 @@ def trained(world, agent, w, steps, alpha):
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terminals", [0, 1])
 @pytest.mark.parametrize("kind", KINDS)
 def test_likelihood_finds_the_true_model(kind, terminals):

@@ -111,12 +111,19 @@ def assert_within_room(agent, world, episodes, seed):
         assert pool.taken[0] <= ((room + BLOCK - 1) // BLOCK).sum()
 
 
+COSTLY = ("naive", "gaussian", "likelihood")  # to compile
 ALL_MODELS = [*PLANNERS] + [
     (kind, {"model": m}) for kind in ("forward", "backward") for m in ("likelihood", "abstract")
 ]
 
 
-@pytest.mark.parametrize(("kind", "model"), ALL_MODELS)
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        pytest.param(kind, model, marks=[pytest.mark.slow] if model.get("model") in COSTLY else [])
+        for kind, model in ALL_MODELS
+    ],
+)
 @settings(max_examples=30)
 @given(
     place=st.sampled_from(["prediction", "control", "sparse", "maze", "chain"]),

@@ -34,6 +34,7 @@ def assert_equal_to_the_twin(agent, world, episodes, seed=0):
             np.testing.assert_allclose(getattr(runs.models[0], name), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.interpreted
 @settings(max_examples=30)
 @given(st.booleans(), FEATURES, st.integers(0, 2), st.integers(0, 10_000))
 def test_learning_alone_is_as_in_plain_numpy(control, features, terminals, seed):
@@ -42,6 +43,7 @@ def test_learning_alone_is_as_in_plain_numpy(control, features, terminals, seed)
     assert_equal_to_the_twin(agent, random_world(seed, control, terminals=terminals, max_steps=30), 20, seed)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("kind", "model"), PLANNERS)
 @settings(max_examples=40)
 @given(

@@ -64,6 +64,7 @@ def test_learned_option_models_become_the_exact_ones(world, termination):
     np.testing.assert_allclose(conditioned.states, true, atol=0.02)
 
 
+@pytest.mark.slow
 def test_learned_forward_option_models_become_the_exact_ones(world):
     termination = (0.1, 0.2, 0.3, 0.6, 1.0, 0.5)
     model = model_of(world, "forward", model="counts", option=bc.Option(1.0, termination))
@@ -95,6 +96,7 @@ def test_forward_models_become_the_exact_ones(world, options, exact):
         np.testing.assert_allclose(model.discounted[lives, 0], true.discounted[lives], atol=0.02)
 
 
+@pytest.mark.slow
 def test_softmax_rows_over_several_steps_come_near():
     """Without an end there are no restarts, and a slow softmax comes near to the n-step model."""
     rng = np.random.default_rng(5)
@@ -141,6 +143,7 @@ def test_importance_weights_tie_the_model_to_another_policy():
     np.testing.assert_allclose(model.joint, joint / joint.sum(axis=(1, 2), keepdims=True), atol=0.02)
 
 
+@pytest.mark.slow
 def test_sampled_and_expected_planning_agree_in_the_mean():
     """The mean change of one sampled correction is the expected correction, whatever the model leaves to the unseen."""
     for options in ({"model": "softmax"}, {"model": "counts"}, {"lam": 0.5, "lam_by": "td"}):
