@@ -11,6 +11,8 @@ from exponential_cases import KINDS, copied, made, pasts, random_world, setup_of
 from plain_exponential import PlainExponential
 from random_worlds import dense, random_steps
 
+pytestmark = pytest.mark.slow  # to compile
+
 
 def planned(parts, w, step, alpha):
     """What planning makes of the weights."""
@@ -19,7 +21,6 @@ def planned(parts, w, step, alpha):
     return parts.values.w.copy()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("control", "sample", "alpha"), [(False, 1, 0.3), (True, 1, 0.01), (False, 3, 0.3)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sampled_updates_are_right_on_average(kind, control, sample, alpha):
@@ -61,7 +62,6 @@ def trained(world, agent, w, steps, alpha):
     return parts
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("terminals", [0, 1])
 @pytest.mark.parametrize("kind", KINDS)
 def test_likelihood_finds_the_true_model(kind, terminals):

@@ -87,6 +87,7 @@ def test_averages_are_as_in_plain_numpy(kind, features, terminals, learn, seed):
     assert_equal_to_the_twin(agent, random_world(seed, control, terminals=terminals, max_steps=30), 12, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"learn_by": "rls", "ridge": 0.01}], ids=["lms", "rls"])
 @pytest.mark.parametrize(("kind", "model"), PLANNERS)
 def test_thousands_of_steps_are_as_in_plain_numpy(kind, model, how):

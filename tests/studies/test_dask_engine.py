@@ -424,6 +424,7 @@ OTHER_NUMBA = """
 """
 
 
+@pytest.mark.slow
 def test_a_worker_that_joins_with_another_version_is_refused(cluster, store, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(textwrap.dedent(OTHER_NUMBA))
     cluster.start_worker("right")

@@ -1,5 +1,7 @@
 """The model-free neighbours of the paper's agents: SARSA, returns, traces, and the traces that are expected."""
 
+from typing import Any
+
 from backcast.agents.combinations import about_memory
 from backcast.agents.kinds import Agent, Built, Setup, register
 from backcast.agents.settings import LINEAR_VALUES
@@ -13,6 +15,7 @@ from backcast.models import NoModel
 from backcast.planners import NoPlanner
 from backcast.values.step_sizes import step_sizes_at_first
 
+_LEARNS: dict[str, Any] = {"learns_model": False, "averages": True, "rules": (about_memory,)}
 _LAM = 0.9
 _MOST_PLACES = 20_000_000  # of expected traces, 24 bytes each
 
@@ -23,14 +26,12 @@ _MOST_PLACES = 20_000_000  # of expected traces, 24 bytes each
     label="SARSA",
     only="control",
     counterpart="td",
-    learns_model=False,
     settings=("horizon", *LINEAR_VALUES),
     defaults={"horizon": 1},
-    rules=(about_memory,),
     reference="Rummery and Niranjan, On-Line Q-Learning Using Connectionist Systems, 1994; over n steps: Sutton and"
     " Barto, Reinforcement Learning, 2nd ed. 2018, section 7.2",
     spans=False,
-    averages=True,
+    **_LEARNS,
 )
 def sarsa(setup: Setup, agent: Agent) -> Built:
     """Learns what the policy that acts is worth, from the action that it took next: SARSA, or n-step SARSA."""
@@ -43,14 +44,12 @@ def sarsa(setup: Setup, agent: Agent) -> Built:
     label="expected SARSA",
     only="control",
     counterpart="td",
-    learns_model=False,
     settings=("horizon", *LINEAR_VALUES),
     defaults={"horizon": 1},
-    rules=(about_memory,),
     reference="van Seijen, van Hasselt, Whiteson and Wiering, A Theoretical and Empirical Analysis of Expected Sarsa,"
     " ADPRL 2009",
     spans=False,
-    averages=True,
+    **_LEARNS,
 )
 def expected_sarsa(setup: Setup, agent: Agent) -> Built:
     """Learns what the policy that acts is worth, from all that it might do next: Expected SARSA, also over n steps."""
@@ -61,12 +60,10 @@ def expected_sarsa(setup: Setup, agent: Agent) -> Built:
     "monte-carlo",
     family="Returns and traces",
     label="Monte Carlo",
-    learns_model=False,
     settings=LINEAR_VALUES,
-    rules=(about_memory,),
     reference="Sutton and Barto, Reinforcement Learning, 2nd ed. 2018, chapter 5; every visit:"
     " Singh and Sutton, Reinforcement Learning with Replacing Eligibility Traces, Machine Learning 1996",
-    averages=True,
+    **_LEARNS,
 )
 def monte_carlo(setup: Setup, agent: Agent) -> Built:
     """Learns values from the returns of whole episodes: every-visit Monte Carlo."""
@@ -79,13 +76,11 @@ def monte_carlo(setup: Setup, agent: Agent) -> Built:
     label="TD(λ)",
     only="prediction",
     counterpart="q-lambda",
-    learns_model=False,
     spans=False,
     settings=("lam", "traces", *LINEAR_VALUES),
     defaults={"lam": _LAM},
-    rules=(about_memory,),
     reference="Sutton, Learning to Predict by the Methods of Temporal Differences, Machine Learning 1988",
-    averages=True,
+    **_LEARNS,
 )
 def td_lambda(setup: Setup, agent: Agent) -> Built:
     """Learns values from real steps, with eligibility traces: TD(λ)."""
@@ -100,13 +95,11 @@ def td_lambda(setup: Setup, agent: Agent) -> Built:
     label="Q(λ)",
     only="control",
     counterpart="td-lambda",
-    learns_model=False,
     spans=False,
     settings=("lam", "traces", *LINEAR_VALUES),
     defaults={"lam": _LAM},
-    rules=(about_memory,),
     reference="Watkins, Learning from Delayed Rewards, 1989",
-    averages=True,
+    **_LEARNS,
 )
 def q_lambda(setup: Setup, agent: Agent) -> Built:
     """Learns values from real steps, with traces that are cut by exploration: Watkins's Q(λ)."""
