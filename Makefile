@@ -9,8 +9,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+# One worker more than cores: tests wait for browsers and other processes.
+WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PAGE := tests/page
+
+# Bytecode is kept: of tests for the second run of them, of Backcast for the processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: reproduce lab test lint types check quick slow page docs package minimal pythons lock torture mutants costs tutorials figures findings textbook clean
 
@@ -40,7 +45,8 @@ quick: .venv/developing
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --quiet -m 'not slow' @.ci/interpreted.txt
 
 slow: .venv/developing
-	$(PYTEST) -m slow
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --dist worksteal -m 'interpreted and slow'
+	$(PYTEST) -m 'not interpreted and slow'
 
 # The lab's page: ESLint and the tests of its modules that need no browser; nothing where there is no Node.js.
 page:

@@ -1,6 +1,7 @@
 """A real browser and a real lab, for tests of the page."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import sync_playwright
 
+from backcast.lab.config import read_config
 from patience import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -32,15 +34,15 @@ WIDE = {"width": 1440, "height": 900}
 
 @pytest.fixture(scope="module", name="lab")
 def a_lab():
-    """The address of a lab, started as anybody would start it."""
-    with lab_process() as (_, address):
+    """The address of a lab that compiles nothing: compiling takes seconds for each kind of agent."""
+    with lab_process(NUMBA_DISABLE_JIT="1") as (_, address):
         yield address
 
 
-@pytest.fixture(scope="module", name="interpreted_lab")
-def a_lab_that_compiles_nothing():
-    """The same, for scenes of many kinds of agents and few steps: compiling takes seconds for each."""
-    with lab_process(NUMBA_DISABLE_JIT="1") as (_, address):
+@pytest.fixture(scope="module", name="compiled_lab")
+def a_compiled_lab():
+    """The address of a lab, started as anybody would start it."""
+    with lab_process() as (_, address):
         yield address
 
 
@@ -158,3 +160,13 @@ def tab_to(page, name, key="Tab"):
 def said(page, selector):
     """The words of an element, without the spaces around them."""
     return page.locator(selector).inner_text().strip()
+
+
+def normalised(given):
+    """A configuration as the page is told."""
+    return json.loads(json.dumps(read_config(given).given()))
+
+
+def remembered(page):
+    """What is on the screen, as far as it belongs to a moment."""
+    return [frame(page)["episode"], frame(page)["agents"][1]["way"], values(page, 0), values(page, 1), config(page)]

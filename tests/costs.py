@@ -46,10 +46,16 @@ class Costs:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
         self.compiled.kernels.clear()
-        before = spent()
+        before, began = spent(), time.monotonic()
         result = yield
         own, children = (after - then for after, then in zip(spent(), before, strict=True))
-        cost = {"test": item.nodeid, "seconds": own + children, "processes": children, "kernels": self.compiled.kernels}
+        cost = {
+            "test": item.nodeid,
+            "seconds": own + children,
+            "clock": time.monotonic() - began,
+            "processes": children,
+            "kernels": self.compiled.kernels,
+        }
         with self.file.open("a") as file:
             file.write(json.dumps(cost) + "\n")
         return result

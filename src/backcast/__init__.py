@@ -1,14 +1,14 @@
 """Backcast: credit assignment by planning, forward and backward.
 
-An agent learns models of its world, forward ones (what comes next?) and backward ones (what led here?), and
-plans with them between real steps. Backcast implements the system of Chelu, Precup and van Hasselt,
+An agent learns models of its world: forward models (what comes next?) and backward models (what led here?). Between
+real steps it plans with them. Backcast implements the system of Chelu, Precup and van Hasselt,
 "Forethought and Hindsight in Credit Assignment" (NeurIPS 2020):
 
     import backcast as bc
     mdp = bc.FiniteMDP(transition, reward, discount=0.9, start=start, terminal=terminal)
     bc.exact.backward(mdp, policy).states        # P←(s̃ | s), the world with time reversed
 
-Names are imported when they are first used, so that `backcast --help` answers at once.
+Names are imported on first use, so that `backcast --help` answers at once.
 """
 
 from importlib import import_module
@@ -79,7 +79,7 @@ def __dir__() -> list[str]:
 
 
 def _register_environments() -> None:
-    """Make `backcast/Chain-v0` and `backcast/Maze-v0` known to Gymnasium; their code is loaded when one is made."""
+    """Register `backcast/Chain-v0` and `backcast/Maze-v0` with Gymnasium; their code is loaded when one is made."""
     import gymnasium
 
     for name in ("Chain", "Maze"):
@@ -87,4 +87,4 @@ def _register_environments() -> None:
             gymnasium.register(f"backcast/{name}-v0", entry_point=f"backcast.worlds.envs:{name}Env")
 
 
-once_imported("gymnasium", _register_environments)  # which takes as long to import as all else, and few need it
+once_imported("gymnasium", _register_environments)  # slow to import, and rarely needed

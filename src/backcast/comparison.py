@@ -1,4 +1,4 @@
-"""`backcast.compare`: agents in worlds on the same seeds, so that their differences are paired."""
+"""`backcast.compare`: compare agents on the same seeds, so that differences are paired."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,19 +36,19 @@ def compare(
     progress: bool | None = None,
     metric: str | None = None,
 ) -> "Comparison":
-    """Run every agent in every world, all on the same seeds, and compare them.
+    """Run every agent in every world on the same seeds, and compare them.
 
-    The result depends on the seeds alone, not on the number of workers.
+    The result does not depend on the number of workers.
 
     Args:
-        worlds: one, several, or several by name; by default each has its own name.
+        worlds: a world, a sequence of worlds, or a mapping from names to worlds; by default each has its own name.
         agents: likewise.
-        episodes: how many episodes each run has.
-        seeds: as of `backcast.run`.
+        episodes: number of episodes of each run.
+        seeds: as in `backcast.run`.
         baseline: the name of the agent that the others are compared with; by default the first.
-        workers: as of `backcast.run`.
-        progress: whether to show progress on stderr; None: if it is a terminal.
-        metric: the name of the metric to compare them by; None: what each world is judged by.
+        workers: as in `backcast.run`.
+        progress: whether to show progress on stderr; None: only if stderr is a terminal.
+        metric: name of the metric to compare by; None: the default metric of each world.
 
     Examples:
         >>> from backcast import agent, worlds
@@ -77,16 +77,16 @@ def compare(
 
 
 class Row(NamedTuple):
-    """What a comparison says of an agent in a world.
+    """The result of a comparison for one agent in one world.
 
     Attributes:
-        world: its name.
-        agent: its name.
-        metric: by which agents are compared in this world.
-        mean: over episodes and seeds.
-        difference: to the baseline, seed by seed; None of the baseline itself, and where runs diverged.
-        seeds: how many.
-        updates: value updates of a run, the mean over seeds.
+        world: name of the world.
+        agent: name of the agent.
+        metric: the metric by which agents are compared in this world.
+        mean: mean of the metric over episodes and seeds.
+        difference: paired difference to the baseline; None for the baseline itself, and where runs diverged.
+        seeds: number of seeds.
+        updates: value updates per run, averaged over seeds.
     """
 
     world: str
@@ -100,16 +100,16 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Agents compared in worlds; printed, it is a table for each world.
+    """Results of a comparison. Printing it shows a table for each world.
 
     Intervals are 95 % studentised bootstrap intervals over seeds (docs/studies.md).
 
     Attributes:
         made_worlds: the worlds, by name.
         made_agents: the agents, by name.
-        runs: the results by world and agent, `runs["maze", "q"]`.
+        runs: the results by world and agent: `runs["maze", "q"]`.
         baseline: the name of the agent that the others are compared with.
-        metric: by which they are compared; None: what each world is judged by.
+        metric: the metric they are compared by; None: the default metric of each world.
     """
 
     made_worlds: dict[str, World]
@@ -129,7 +129,7 @@ class Comparison:
 
     @property
     def seeds(self) -> int:
-        """How many seeds each agent has."""
+        """The number of seeds of each agent."""
         return len(self._any.seeds)
 
     @property
@@ -138,19 +138,19 @@ class Comparison:
         return {name: self.metric or world.judged_by for name, world in self.made_worlds.items()}
 
     def picture(self, world: str) -> Picture:
-        """What figures show of a world."""
+        """The picture of a world in figures."""
         return picture_of(self.made_worlds[world], world)
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """A metric of each seed and episode; as bad as can be from the episode on in which a run diverged."""
+        """Return a metric by seed and episode; from the episode in which a run diverged, the worst possible value."""
         return self.runs[world, agent].measured(metric)
 
     def diverged(self, world: str, agent: str) -> Indices:
-        """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
+        """The step, counted from 1, at which the values of each seed diverged, (seeds,); 0 where they did not."""
         return self.runs[world, agent].diverged
 
     def rows(self) -> list[Row]:
-        """What is compared, agent by agent in each world."""
+        """The results, a row for each agent in each world."""
         return [self._row(world, agent) for world in self.worlds for agent in self.made_agents]
 
     def _row(self, world: str, agent: str) -> Row:
@@ -168,7 +168,7 @@ class Comparison:
     __repr__ = __str__
 
     def _table(self, rows: Sequence[Row]) -> str:
-        """A heading and a line for each agent of a world."""
+        """Format the results in one world: a heading and a line for each agent."""
         episodes, metric = self._any.steps.shape[1], METRICS[rows[0].metric]
         heading = f"{rows[0].world}: {metric.label}, {metric.better}; {self.seeds} seeds × {episodes} episodes"
         cells = [("agent", "mean", f"difference to {self.baseline}", "value updates")]
@@ -181,17 +181,17 @@ class Comparison:
         return "\n".join([heading, *(line.rstrip() for line in lines)])
 
     def plot(self) -> Any:
-        """A matplotlib figure: in each world the metric by which agents are compared there, by episode."""
+        """Plot the metric of each world by episode; returns a matplotlib figure."""
         from backcast.report.figures import as_judged
 
         return as_judged(self, self.judged_by)
 
     def export(self, path: str | Path, study: str = "comparison") -> int:
-        """Write the long table of all runs to a .csv or .parquet file, as `backcast export` does; the number of rows.
+        """Write the long table of all runs to a .csv or .parquet file, as `backcast export`; return the number of rows.
 
         Args:
-            path: of the file.
-            study: what the column "study" says.
+            path: path of the file.
+            study: value of the column "study".
         """
         target = checked_target("path", path)
         self._refuse_seeds(all(isinstance(seed, int) and seed < 2**63 for seed in self._any.seeds), "whole numbers")
@@ -207,11 +207,11 @@ class Comparison:
         return Measured(world, agent, self.made_agents[agent], metric, seeds, self.curves(world, agent, metric))
 
     def save(self, directory: str | Path, name: str = "comparison") -> None:
-        """Save as a study that the command line can go on with: `backcast report`, `export`, `sweep DIR --seeds 100`.
+        """Save as a study that the command line can continue: `backcast report`, `export`, `sweep DIR --seeds 100`.
 
         Args:
-            directory: of the results; made if it is not there. What is there already stays.
-            name: of the study.
+            directory: directory of the results; created if it does not exist. Existing results are kept.
+            name: name of the study.
 
         Raises:
             InputError: if a study cannot describe a world or an agent, or the seeds are not 0, 1, 2, …
@@ -237,7 +237,7 @@ class Comparison:
 
     @property
     def _any(self) -> Runs:
-        """One of the results: all have the same seeds and episodes."""
+        """Any of the results; all have the same seeds and episodes."""
         return next(iter(self.runs.values()))
 
     def _refuse_seeds(self, good: bool, expected: str) -> None:
@@ -246,7 +246,7 @@ class Comparison:
 
 
 def _named(field: str, given: object, kind: type[T], check: Callable[[Any], None]) -> dict[str, T]:
-    """Worlds or agents by name."""
+    """Return worlds or agents by name."""
     if isinstance(given, Mapping):
         pairs = [(str(name), each) for name, each in given.items()]
     else:
@@ -264,7 +264,7 @@ def _named(field: str, given: object, kind: type[T], check: Callable[[Any], None
 
 
 def _refuse_unmeasured(metric: str, places: Mapping[str, World]) -> None:
-    """Raise if a metric is not known, or not measured in one of the worlds."""
+    """Raise InputError if a metric is unknown, or not measured in one of the worlds."""
     its = checked_metric(metric)
     for name, world in places.items():
         if not its.is_measured_in(world.purpose):
@@ -272,7 +272,7 @@ def _refuse_unmeasured(metric: str, places: Mapping[str, World]) -> None:
 
 
 def _refuse_unsuited(world: str, place: World, agent: str, player: Agent, seed: int) -> None:
-    """Raise if an agent cannot live in a world, before anything is run."""
+    """Raise InputError, before anything is run, if an agent does not suit a world."""
     try:
         drawn = place.draw(seed)
         player.build(setup_for(drawn, seed, check_limit(drawn, None)))

@@ -1,8 +1,8 @@
-"""All that an author of models, estimators, planners, learners, worlds or metrics imports; see docs/extending.md.
+"""The imports for authors of models, estimators, planners, learners, worlds and metrics; see docs/extending.md.
 
-A *part* is a NamedTuple of arrays and numbers whose methods are compiled; a *kind* says which parts an agent is made
+A *part* is a NamedTuple of arrays and numbers whose methods are compiled. A *kind* says which parts an agent consists
 of, and `register` gives it a name. `register_estimator`, `register_world` and `register_metric` do the same for
-functions that make models, that make worlds and that measure runs.
+functions that make models, make worlds or measure runs.
 """
 
 from backcast.agents.estimators import ESTIMATORS, Estimator, register_estimator

@@ -1,9 +1,9 @@
-"""FiniteMDP: the one description of a finite world that everything else works from.
+"""FiniteMDP: the description of a finite world that everything else works from.
 
 A finite Markov decision process (section 2 of the paper) is (S, A, P, r, γ) with a start distribution and a
-set of terminal states. Inside, whatever the user gave, it is one sparse table with a row for each state and
-action, `row = s * A + a`, and the rewards of exactly the transitions that can happen. Results come back in
-the form in which the world was given: dense arrays for dense input, scipy.sparse for sparse input.
+set of terminal states. Whatever the input, it is stored as one sparse table with a row for each state and
+action, `row = s * A + a`, and one reward for each possible transition. Results come back in
+the form of the input: dense arrays for dense input, scipy.sparse for sparse input.
 """
 
 import warnings
@@ -44,9 +44,9 @@ _PARTS = {
     "probability": "f",
     "next_state": "i",
     "reward": "f",
-}  # of a file, and of what kind each is
+}  # the arrays of a file and their dtype kinds
 SAVED = "a FiniteMDP saved by Backcast"
-_PEAK = 5  # times the size of its arrays is what reading a file needs
+_PEAK = 5  # reading a file needs this many times the size of its arrays
 
 
 class FiniteMDP:
@@ -55,16 +55,16 @@ class FiniteMDP:
     Args:
         transition: P(s' | s, a), dense (S, A, S) or scipy.sparse (S*A, S) with row s*A + a.
         reward: r(s, a, s') as (S, A, S), r(s, a) as (S, A), or r(s, s') as (S, S) [earlier, later]; sparse
-            rewards have the shape (S*A, S) or (S, S). With as many actions as states a dense (S, S) array
-            fits two readings: it is then taken as r(s, a), with a warning.
+            rewards have the shape (S*A, S) or (S, S). If S = A, a dense (S, S) array is ambiguous: it is
+            taken as r(s, a), with a warning.
         discount: γ in [0, 1]; 1 only if a terminal state can be reached from the start.
         start: distribution (S,) of the first state of an episode.
-        terminal: bool (S,), or None for none. A terminal state ends the episode: whatever `transition` and
-            `reward` say of its rows is replaced by staying there and earning nothing. In the recurrent chain
+        terminal: bool (S,), or None if no state is terminal. A terminal state ends the episode: its rows of
+            `transition` and `reward` are replaced by a self-loop that earns nothing. In the recurrent chain
             (`backcast.exact.chain`) it leads to `start`.
 
     Raises:
-        InputError: with a sentence that names the field, the place and the value.
+        InputError: if an input is invalid; the message names the field, the place and the value.
 
     Examples:
         >>> mdp = FiniteMDP([[[0.5, 0.5]], [[1.0, 0.0]]], [[0.0], [1.0]], 0.9, [1.0, 0.0])
@@ -136,21 +136,21 @@ class FiniteMDP:
 
     @property
     def graph(self) -> sparse.csr_array:
-        """Which states follow a state under some action: the stored entries of a csr (S, S)."""
+        """The graph of possible transitions: entry (s, s') is stored if some action leads from s to s', csr (S, S)."""
         rows = self.table.indptr[:: self.n_actions]
         return sparse.csr_array((self.table.data, self.table.indices, rows), (self.n_states, self.n_states))
 
     @cached_property
     def reachable(self) -> Mask:
-        """The states (S,) that some sequence of actions reaches from the start distribution."""
+        """The states that can be reached from the start distribution, bool (S,)."""
         return frozen(reachable(self.graph, self.start > 0))
 
     def save(self, path: str | Path, policy: ArrayLike | None = None) -> None:
-        """Write to one plain .npz file (no pickle), whole or not at all.
+        """Save to a plain .npz file (no pickle). The write is atomic.
 
         Args:
-            path: of the file.
-            policy: (S, A), stored beside it for a study that evaluates it (`backcast.worlds.from_file`).
+            path: path of the file.
+            policy: (S, A), stored with the world for studies that evaluate it (`backcast.worlds.from_file`).
         """
         parts = {
             "format": np.array(_FORMAT),
@@ -171,11 +171,11 @@ class FiniteMDP:
 
     @classmethod
     def load(cls, path: str | Path) -> "FiniteMDP":
-        """Read what `save` wrote; it is validated like any other input, names, types and sizes before anything is read.
+        """Load a file written by `save`. Names, types and sizes are checked before any array is read.
 
         Raises:
-            InputError: if it is no file that `save` wrote, or needs more memory than this machine has.
-            OSError: if it is missing or cannot be read.
+            InputError: if the file was not written by `save`, is invalid, or needs more memory than this machine has.
+            OSError: if the file is missing or cannot be read.
         """
         with refusing_damage(Path(path), SAVED):
             with opened_archive(Path(path), _PARTS) as archive:
@@ -226,13 +226,13 @@ class FiniteMDP:
 
 
 def saved_size(path: Path) -> tuple[int, int]:
-    """How many states and transitions the world in a file has; nothing of it is read."""
+    """Return the numbers of states and transitions of the world in a file, without reading its arrays."""
     with refusing_damage(path, SAVED), opened_archive(path, _PARTS) as archive:
         return archive.length("start"), archive.length("probability")
 
 
 def saved_policy(path: Path) -> Vector | None:
-    """The policy that was stored beside a world; None if there was none. Its numbers are not checked."""
+    """Return the policy that was stored with a world, unchecked; None if there was none."""
     with refusing_damage(path, SAVED):
         with opened_archive(path, {}) as archive:
             if "policy" not in archive:
@@ -243,7 +243,7 @@ def saved_policy(path: Path) -> Vector | None:
 
 
 def _refuse_bad_sizes(archive: Archive) -> None:
-    """Raise unless this version knows the format, shapes fit together and there is enough memory."""
+    """Raise unless this version knows the format, the shapes agree and there is enough memory."""
     for name in ("format", "n_actions", "discount", "is_sparse"):
         archive.refuse_other_shape(name, ())
     if int(archive["format"]) != _FORMAT:
@@ -259,7 +259,7 @@ def _refuse_bad_sizes(archive: Archive) -> None:
 def from_rows(
     table: Matrix, reward: Matrix, discount: float, start: ArrayLike, terminal: ArrayLike, is_sparse: bool
 ) -> FiniteMDP:
-    """An MDP from sparse matrices (S*A, S), whose results come back dense unless it `is_sparse`."""
+    """Make an MDP from sparse matrices (S*A, S). Its results are dense unless `is_sparse`."""
     mdp = FiniteMDP(table, reward, discount, start, terminal)
     mdp.__dict__["is_sparse"] = is_sparse
     return mdp
@@ -373,7 +373,7 @@ def _lookup(matrix: sparse.csr_array, rows: Indices, columns: Indices) -> Vector
 def _make_absorbing(
     table: sparse.csr_array, earned: Vector, terminal: Mask, n_actions: int
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Replace the rows of terminal states by a self-loop that earns nothing; align rewards with the table."""
+    """Replace the rows of terminal states by self-loops that earn nothing; align rewards with the table."""
     if terminal.any():
         rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
         kept = ~terminal[rows // n_actions]

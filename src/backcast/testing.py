@@ -1,10 +1,10 @@
-"""A suite for agents, models and planners of your own: inherit it in your tests.
+"""Conformance suites for your own agents, models and planners: inherit from them in your tests.
 
     from backcast.testing import AgentConformance, ModelConformance
 
     class TestMine(AgentConformance, ModelConformance):
         kind = "mine"                 # registered with backcast.agents.kinds.register
-        options = {"alpha": 0.5}      # what backcast.agent takes besides
+        options = {"alpha": 0.5}      # other arguments of backcast.agent
 
 Backcast's own kinds pass it (`tests/agents/test_conformance.py`).
 """
@@ -28,11 +28,11 @@ from backcast.worlds.envs import TableEnv
 
 SMALL_MAZE = "..G\n.X.\nS.."
 EPISODES = 12
-LIMITS = (None, EPISODES), (5, EPISODES), (8, 5 * EPISODES)  # of the last, some are cut off where values are not 0
+LIMITS = (None, EPISODES), (5, EPISODES), (8, 5 * EPISODES)  # the last truncates some episodes where values are not 0
 
 
 class _Suite:
-    """What all suites share: the kind, its options, and small worlds in which it works."""
+    """Base of all suites: the kind, its options, and small worlds in which it works."""
 
     kind: ClassVar[str]
     options: ClassVar[dict[str, Any]] = {}
@@ -48,15 +48,15 @@ class _Suite:
         return {"prediction": prediction, "control": control}.get(only or "", prediction + control)
 
     def parts(self, world: World, **changes: Any) -> Parts:
-        """The agent under test, put together for a world."""
+        """The parts of the agent under test in a world."""
         return self.agent(**changes).build(Setup(world.n_states, world.n_actions, world.discount, world))
 
 
 class AgentConformance(_Suite):
-    """What every agent does: it is reproducible, it counts, and without planning it is model-free."""
+    """Checks for every agent: it is reproducible, it counts updates, and without planning it is model-free."""
 
     def test_runs_are_reproducible_whatever_the_number_of_workers(self) -> None:
-        """The same bytes with one worker and with two, all seeds at once or one at a time."""
+        """Results are identical with one worker and with two, all seeds at once or one at a time."""
         for world in self.worlds():
             one = run(world, self.agent(), EPISODES, 4, workers=1)
             two = run(world, self.agent(), EPISODES, 4, workers=2)
@@ -67,7 +67,7 @@ class AgentConformance(_Suite):
             assert np.isfinite(one.values).all()
 
     def test_stepwise_and_compiled_are_the_same(self) -> None:
-        """`backcast.train` and `backcast.run` give equal numbers for equal seeds, also if episodes are truncated."""
+        """`backcast.train` and `backcast.run` give equal numbers for equal seeds, also when episodes are truncated."""
         for world in self.worlds():
             for limit, episodes in LIMITS:
                 compiled = run(world, self.agent(), episodes, [5], max_steps=limit)
@@ -85,7 +85,7 @@ class AgentConformance(_Suite):
             assert np.array_equal(idle.steps, free.steps)
 
     def test_value_updates_are_counted(self) -> None:
-        """One learning update a step; as many planning updates as values, or updates of weights, that are made."""
+        """One learning update per step; one planning update for each value, or weight update, that is made."""
         for world in self.worlds():
             runs = run(world, self.agent(), EPISODES, 2)
             assert np.array_equal(runs.updates.learning, runs.steps.sum(axis=1))
@@ -100,7 +100,7 @@ class AgentConformance(_Suite):
                 assert (changed > 0) == (counted > 0), f"{counted} updates counted, {changed} values changed"
 
     def _planning_states(self) -> Iterator[tuple[World, Parts, int, int]]:
-        """Trained parts with values that are all different, and a transition s → s' between states that go on."""
+        """Yield trained parts whose values all differ, and a transition s → s' between non-terminal states."""
         for world in self.worlds():
             parts = run_parts(world, self.agent())
             _make_different(parts.values)
@@ -109,23 +109,24 @@ class AgentConformance(_Suite):
 
 
 class ModelConformance(_Suite):
-    """What every model of probabilities does.
+    """Checks for every model of probabilities.
 
-    `true` says that it claims to know the world, `experience` after how many episodes a learned model is judged.
+    `true` says whether the model claims to know the world; `experience` after how many episodes a learned model is
+    judged.
     """
 
     true: ClassVar[bool] = False
     experience: ClassVar[int] = 600
 
     def test_rows_sum_to_one(self) -> None:
-        """Whatever is conditioned on, something happened (or will); an empty row says that it does not know."""
+        """Every row is a distribution, or empty where nothing is known."""
         for world in self.worlds():
             sums = _probabilities(run_parts(world, self.agent()), world).sum(axis=1)
             assert np.all(np.isclose(sums, 1.0, atol=1e-12) | (sums == 0.0))
             assert (sums > 0).any()
 
     def test_loss(self) -> None:
-        """A true model has no loss; a learned one has less after more experience."""
+        """A true model has no loss; the loss of a learned model falls with experience."""
         for world in self.worlds():
             rates, always = [0.2] * self.experience, [1.0] * self.experience
             trained = run_parts(world, self.agent(alpha_model=rates, alpha=rates, alpha_plan=rates, epsilon=always))
@@ -138,10 +139,11 @@ class ModelConformance(_Suite):
 
 
 class ExpectedPlanningConformance(_Suite):
-    """For planners that make the full expected update with a true model, forward or backward.
+    """Checks for planners that make the full expected update with a true model, forward or backward.
 
-    Planned from every state s in proportion to d_π(s), both change the values, in sum, by d_π(s̃) (T v − v)(s̃): what
-    learning from real steps does on average. Weights of features x change by Σ_s̃ d_π(s̃) (T v − v)(s̃) x(s̃).
+    If planning starts from every state s in proportion to d_π(s), the summed change of the values is
+    d_π(s̃) (T v − v)(s̃), forward and backward. This is the average change by learning from real steps. Weights of
+    features x change by Σ_s̃ d_π(s̃) (T v − v)(s̃) x(s̃).
     """
 
     def test_planning_agrees_in_expectation_with_learning(self) -> None:
@@ -167,7 +169,7 @@ class ExpectedPlanningConformance(_Suite):
 
 
 def run_parts(world: World, chosen: Agent) -> Parts:
-    """The parts of an agent after a run of one seed (as many episodes as a list of step sizes has, else 30)."""
+    """The parts of an agent after a run of one seed. The run has an episode for each step size given, else 30."""
     from backcast.drivers.run import one_run
 
     episodes = 30 if np.isscalar(chosen.alpha) else len(chosen.alpha)  # type: ignore[arg-type]
@@ -175,12 +177,12 @@ def run_parts(world: World, chosen: Agent) -> Parts:
 
 
 def model_loss(probabilities: Vector, world: World, backward: bool) -> float:
-    """Mean Kullback–Leibler divergence of a model's rows from the true ones, over what can be conditioned on.
+    """Mean Kullback–Leibler divergence of a model's rows from the true ones, over all possible conditions.
 
     Args:
         probabilities: rows (S, S·A) of a backward model, (S·A, S) of a forward one.
         world: the world.
-        backward: which of the two it is; a backward model is compared with that of the uniform policy.
+        backward: whether it is a backward model, which is compared with that of the uniform policy.
     """
     n_states, n_actions = world.n_states, world.n_actions
     policy = None if world.is_prediction else np.full((n_states, n_actions), 1 / n_actions)
@@ -225,7 +227,7 @@ def _learning(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make_different(values: Any) -> None:
-    """Give all values of a table, or all weights of linear ones, another number."""
+    """Set all values of a table, or all weights of linear values, to different numbers."""
     weights = values.as_weights()
     if weights is None:
         values.fill(np.sqrt(np.arange(values.n_states * values.n_actions) + 0.5))
@@ -234,7 +236,7 @@ def _make_different(values: Any) -> None:
 
 
 def _set(values: Any, weights: Vector) -> None:
-    """Values, or weights, of a prediction world ← these."""
+    """Set the values, or weights, of a prediction world."""
     if values.as_weights() is None:
         values.fill(weights)
     else:

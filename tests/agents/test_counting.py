@@ -123,6 +123,7 @@ def test_an_update_is_an_entry_that_is_written(purpose, kind, settings):
 STEPS = [(0, 0, 0, 1, False), (0, 0, 1, 2, True), (1, 0, 4, 2, True), (0, 0, 0, 1, False)]
 EDGES = {
     "td": ({}, 0),  # nothing is planned
+    "forward-sampled": ({"kind": "forward", "model": "counts", "sample": 3}, 12),  # three outcomes after each step
     "dyna": ({"sample": 2}, 8),  # two outcomes after each of four steps
     "replay": ({"sample": 2}, 8),
     "forward": ({"model": "counts"}, 1 + 2 + 1 + 2),  # all that is known to follow s
@@ -138,7 +139,7 @@ EDGES = {
 def test_edges_are_the_transitions_that_planning_looks_at(kind):
     """0 leads to 1 or to the end 2, and 1 to the end."""
     settings, touched = EDGES[kind]
-    parts, _ = walk(bc.agent(kind, **settings), 3, 1, 0.5, STEPS)
+    parts, _ = walk(bc.agent(**{"kind": kind} | settings), 3, 1, 0.5, STEPS)
     assert edges_touched(parts.planner) == touched
 
 

@@ -49,8 +49,9 @@ def dirichlet():
 def test_these_are_backcasts_own():
     own = {name: each for name, each in ESTIMATORS.items() if each.is_builtin}
     linear = ["expectation", "naive", "likelihood", "planner-aware", "gaussian", "abstract", "meta"]
-    assert list(own) == ["softmax", "counts", "true", *linear, "contrastive"]
-    assert [name for name, each in own.items() if each.network] == ["contrastive"]
+    of_networks = ["contrastive", "generative", "deterministic"]
+    assert list(own) == ["softmax", "counts", "true", *linear, *of_networks]
+    assert [name for name, each in own.items() if each.network] == of_networks
     assert [name for name, each in own.items() if each.linear] == linear
     assert [name for name, each in own.items() if each.true] == ["true"]
     assert [name for name, each in own.items() if each.leaves] == ["softmax"]
@@ -58,7 +59,7 @@ def test_these_are_backcasts_own():
 
 
 def test_the_choices_of_the_setting_are_those_registered(dirichlet):
-    assert SETTINGS["model"].allowed.endswith('"contrastive" or "dirichlet"')
+    assert SETTINGS["model"].allowed.endswith('"deterministic" or "dirichlet"')
     assert KINDS["backward"].table["model"].allowed == SETTINGS["model"].allowed
     assert bc.agent("backward", model="dirichlet").name == "backward,model=dirichlet"
     with pytest.raises(bc.InputError, match=r"one of softmax, counts, .*, dirichlet; did you mean 'dirichlet'"):
@@ -67,7 +68,7 @@ def test_the_choices_of_the_setting_are_those_registered(dirichlet):
 
 def test_lists_show_it(dirichlet, cli):
     assert "  dirichlet                     Counts with a Dirichlet prior: each outcome was" in cli("list")[1]
-    assert '"contrastive" or "dirichlet"' in cli("list", "backward")[1]
+    assert '"deterministic" or "dirichlet"' in cli("list", "backward")[1]
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_directory_that_others_may_have_filled_is_not_used(kept, change):
     before = sorted(directory.iterdir())
     found, results, hits, said = run(directory.parent)
     assert (found, results, hits) == (directory, "1 0", 0)
-    reason = "it is a symbolic link" if change is link else "somebody else owns it or may write in it"
+    reason = "it is a symbolic link" if change is link else "another user owns it or may write to it"
     advice = "remove it, or set BACKCAST_CACHE_DIR to a directory of your own"
     assert said == f"backcast: the cache {directory} is not used: {reason}; {advice}\n"
     assert sorted(directory.iterdir()) == before
@@ -124,7 +124,7 @@ def test_what_is_private(tmp_path):
     for mode, private in ((0o600, True), (0o644, True), (0o664, False), (0o646, False)):
         path.chmod(mode)
         assert is_private(path.stat()) == private
-    with pytest.raises(PermissionError, match="somebody else may write it"):
+    with pytest.raises(PermissionError, match="another user may write to it"):
         read_own(path)
     path.chmod(0o600)
     assert read_own(path) == b"mine"
@@ -135,7 +135,7 @@ def test_doctor_tells_why_the_cache_is_not_used(kept):
     environment = {**os.environ, "BACKCAST_CACHE_DIR": str(kept.parent)}
     code = "from backcast.cli.doctor import CHECKS, examine; CHECKS.clear(); examine()"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert f"cache      {kept} (not used: somebody else owns it or may write in it; remove it, or" in done.stdout
+    assert f"cache      {kept} (not used: another user owns it or may write to it; remove it, or" in done.stdout
 
 
 TWO_PARTS = '''

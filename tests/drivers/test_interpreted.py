@@ -74,6 +74,8 @@ COSTLY = {
     "backward,horizon=3",
     "forward,model=counts,horizon=3",
     "both",
+    "backward,model=counts that averages",
+    "forward that averages",
 }
 AGENTS = {
     agent.name: agent

@@ -47,6 +47,7 @@ def test_runs_are_those_of_all_agents(tmp_path):
         bc.run(MAZE, bc.agent("q"), 1, 1).policy(observation=np.zeros(9))
 
 
+@pytest.mark.slow
 def test_an_agent_learns_the_way_to_the_goal():
     runs = bc.run(MAZE, bc.agent("q", **{**SMALL, "network": bc.networks.mlp(32), "epsilon": 1.0}), steps=3000, seeds=2)
     best = bc.exact.optimal(MAZE.mdp)
@@ -57,6 +58,7 @@ def test_an_agent_learns_the_way_to_the_goal():
         assert right.mean() >= 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, [0.1, 0.05, 0.025]])
 def test_an_optimiser_of_ones_own_takes_its_steps_times_how_far_alpha_has_fallen(alpha):
     import optax
@@ -70,7 +72,9 @@ def test_an_optimiser_of_ones_own_takes_its_steps_times_how_far_alpha_has_fallen
     assert not np.allclose(runs[2].values, runs[0].values, rtol=1e-2)
 
 
-@pytest.mark.parametrize("kind", ["backward", "forward", pytest.param("both", marks=pytest.mark.slow), "replay"])
+@pytest.mark.parametrize(
+    "kind", ["backward", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("forward", "both", "replay"))]
+)
 def test_planners_count_their_updates(kind):
     settings = {**SMALL, "sample": 5} if kind == "replay" else PLANS
     runs = bc.run(MAZE, bc.agent(kind, **settings), steps=60, seeds=1)
@@ -99,6 +103,7 @@ def test_models_can_be_asked_and_scored():
     assert ours.correction < theirs.correction
 
 
+@pytest.mark.slow
 def test_errors_are_measured_in_prediction_and_seeds_may_draw_their_worlds():
     world = bc.worlds.chain((4, 3, 2), seed=None)
     agent = bc.agent("td", **SMALL)
@@ -154,6 +159,7 @@ def test_a_network_of_ones_own():
         bc.run(MAZE, bc.agent("q", network=two_dimensional), steps=40, seeds=1)
 
 
+@pytest.mark.slow
 def test_pixels_are_seen_by_convolutions():
     agent = bc.agent("q", **{**SMALL, "network": bc.networks.conv(4, kernel=2, widths=[8])})
     assert bc.run(MAZE.view("pixels"), agent, steps=40, seeds=1).values.shape == (1, 9, 4)

@@ -26,6 +26,7 @@ def test_training_computes_what_running_computes():
         ours.models[0]
 
 
+@pytest.mark.slow
 def test_a_remembered_batch_is_the_same_one():
     agent = bc.agent("q", **{**SMALL, "precision": "float64"})
     world, env = bc.worlds.maze(TEXT), gymnasium.make("backcast/Maze-v0", text=TEXT)
@@ -34,6 +35,7 @@ def test_a_remembered_batch_is_the_same_one():
     np.testing.assert_allclose(ours.values, theirs.values, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_errors_are_measured_in_a_prediction_world():
     agent = bc.agent("td", **SMALL)
     env = gymnasium.make("backcast/Chain-v0", levels=(4, 3), seed=0)
@@ -70,6 +72,7 @@ class Picture(gymnasium.Env):
         return self.seen, float(action), bool(action), False, {}
 
 
+@pytest.mark.slow
 def test_images_are_seen_by_convolutions():
     agent = bc.agent("q", **{**SMALL, "network": bc.networks.conv(2, kernel=2, widths=[4])})
     assert bc.train(Picture(), agent, steps=30, seed=0).updates.learning[0] == (30 - 7) * 8

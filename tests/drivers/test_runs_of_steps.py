@@ -98,7 +98,7 @@ REFUSALS = [
     (lambda: bc.run(MAZE, bc.agent("q"), seeds=1, steps=5, updates=9), r"updates: 9 given with steps"),
     (
         lambda: bc.run(MAZE, bc.agent("q", alpha=[1, 0.5]), seeds=1, steps=5),
-        r"alpha: a list with one for each episode given, but a run of so many steps",
+        r"alpha: a list with one for each episode given, but the number of episodes",
     ),
     (
         lambda: bc.run(

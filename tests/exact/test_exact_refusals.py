@@ -3,6 +3,7 @@ import pytest
 from scipy import sparse
 
 import backcast as bc
+from backcast.exact.chains import as_policy
 
 exact = bc.exact
 T = np.array([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.2, 0.8]]])
@@ -133,7 +134,16 @@ def test_a_policy_may_be_empty_where_episodes_end():
     np.testing.assert_allclose(exact.stationary(mdp, [[0.5, 0.5], [0, 0]]), exact.stationary(mdp, PI))
 
 
+def test_a_policy_is_kept_where_episodes_end_if_it_says_something():
+    mdp = bc.FiniteMDP(T, np.zeros((2, 2, 2)), 0.9, [1, 0], [False, True])
+    for row in ([1, 0], [0.25, 0.75]):
+        np.testing.assert_array_equal(as_policy(mdp, [[0.5, 0.5], row])[1], row)
+    np.testing.assert_array_equal(as_policy(mdp, [[0.5, 0.5], [0, 0]])[1], [0.5, 0.5])
+
+
 def test_a_deterministic_policy_may_be_given_as_actions():
+    for policy in ([1, 0], np.array([[0, 1], [1, 0]])):  # a matrix of whole numbers is one of probabilities
+        np.testing.assert_array_equal(as_policy(MDP, policy), [[0, 1], [1, 0]])
     np.testing.assert_allclose(exact.value(MDP, [1, 0]), exact.value(MDP, [[0, 1], [1, 0]]))
 
 

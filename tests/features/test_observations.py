@@ -87,6 +87,7 @@ def test_every_model_plans_in_cartpole(kind, model):
     np.testing.assert_array_equal(runs.weights, again.weights)
 
 
+@pytest.mark.slow
 def test_stepwise_is_compiled_with_features_too():
     """In Backcast's own environments both drivers give the same numbers."""
     features = bc.features.tiles(tilings=4, bins=3)
@@ -96,14 +97,15 @@ def test_stepwise_is_compiled_with_features_too():
     np.testing.assert_allclose(steps.weights, runs.weights, rtol=0, atol=1e-12)
 
 
+@pytest.mark.interpreted
 def test_an_unknown_graph_has_room_that_grows():
     """A wrapper hides the table of the maze: rows grow, and the numbers are the same."""
     features = bc.features.tiles(tilings=4, bins=3)
     agent = bc.agent("backward", features=features, learn_by="rls", alpha=0.1)
     hidden = gymnasium.wrappers.TransformObservation(gymnasium.make("backcast/Maze-v0"), lambda s: s, None)
-    known = bc.train(gymnasium.make("backcast/Maze-v0"), bc.agent("q"), 5, seed=0)
+    known = bc.train(gymnasium.make("backcast/Maze-v0"), bc.agent("q"), 2, seed=0)
     assert known.values.size
-    runs = bc.train(hidden, agent, 10, seed=3)
+    runs = bc.train(hidden, agent, 4, seed=3)
     assert np.isfinite(runs.weights).all()
 
 

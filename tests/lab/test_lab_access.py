@@ -15,7 +15,7 @@ from backcast.lab.scene import Scene
 from backcast.lab.snippets import as_python, as_toml
 from browser import (  # noqa: F401  three are fixtures
     a_browser,
-    a_lab_that_compiles_nothing,
+    a_lab,
     a_page,
     config,
     finish,
@@ -29,14 +29,10 @@ from browser import (  # noqa: F401  three are fixtures
     values,
 )
 
+pytestmark = pytest.mark.slow
 BOARDS = ("#left-board", "#right-board")
 SEED, EPISODES = 4, 12
 SMALL = "S.X.\n..X.\n...G"
-
-
-@pytest.fixture(scope="module")
-def lab(interpreted_lab):
-    return interpreted_lab
 
 
 def runs_of(kind, text=None):

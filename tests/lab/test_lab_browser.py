@@ -1,7 +1,6 @@
 """The lab as one sees and uses it, in a real browser, compared with numbers that Python computes itself."""
 
 import io
-import json
 import re
 
 import matplotlib
@@ -10,21 +9,22 @@ import pytest
 from matplotlib.image import imread
 
 import backcast as bc
-from backcast.lab.config import read_config
 from backcast.lab.presets import PRESETS
 from backcast.studies.statistics import band
 from browser import (  # noqa: F401  four are fixtures
     a_browser,
+    a_compiled_lab,
     a_lab,
-    a_lab_that_compiles_nothing,
     a_page,
     address,
     config,
     finish,
     frame,
     let_draw,
+    normalised,
     notice,
     open_lab,
+    remembered,
     said,
     tab,
     until,
@@ -82,6 +82,12 @@ def test_both_boards_show_the_values_of_python(page, lab):
     page.keyboard.press("Home")
     until(page, "lab.frame.at === 0")
     compare_colours(page, 1, world, np.zeros(48), exact)
+
+
+@pytest.mark.slow
+def test_compiled_agents_start_play_and_show_the_values_of_python(page, compiled_lab):
+    test_it_starts_plays_and_pauses(page, compiled_lab)
+    test_both_boards_show_the_values_of_python(page, compiled_lab)
 
 
 def compare_colours(page, side, world, expected, exact):
@@ -171,8 +177,9 @@ def legend(page):
     return tuple(float(said(page, f"#scale-{end}").replace("−", "-")) for end in ("low", "high"))
 
 
-def test_charts_show_the_curves_of_runs_and_the_mean_of_further_seeds(page, lab):
-    open_lab(page, lab, seed=SEED, episodes=EPISODES)
+@pytest.mark.slow
+def test_charts_show_the_curves_of_runs_and_the_mean_of_further_seeds(page, compiled_lab):
+    open_lab(page, compiled_lab, seed=SEED, episodes=EPISODES)
     page.evaluate(
         """() => {
           window.shown = {};
@@ -247,8 +254,8 @@ def test_the_line_of_rewards_is_the_mean_of_the_last_ten_episodes(page, lab):
 # the story, the address, the past
 
 
-def test_every_panel_of_the_story_is_opened_and_plays(page, interpreted_lab):
-    page.goto(interpreted_lab)
+def test_every_panel_of_the_story_is_opened_and_plays(page, lab):
+    page.goto(lab)
     until(page, "window.lab?.frame")
     for preset in PRESETS:
         page.get_by_role("link", name=preset.title, exact=False).click()
@@ -306,7 +313,7 @@ def test_another_world_and_back_keeps_the_maze_and_tells_what_had_to_change(page
     page.locator("#world-kind").select_option("maze")
     until(page, "lab.scene.config.world.kind === 'maze' && lab.frame")
     assert config(page)["world"] == {"kind": "maze", "text": SMALL, "slip": 0.2}
-    assert notice(page) == "True backward works in prediction only; backward took its place."
+    assert notice(page) == "True backward works only in prediction; it was replaced by backward."
     page.locator("#right-more").click()
     page.locator("#right-learn").uncheck()
     until(page, "lab.scene.config.right.learn === false && lab.frame")
@@ -341,91 +348,6 @@ def test_step_sizes_that_average_are_chosen_in_the_form_and_refused_with_the_rea
     page.locator("#right-schedule").select_option("average")
     page.locator("#right-error").wait_for()
     assert "a backward step of a softmax moves all values by one map" in said(page, "#right-error")
-
-
-def test_an_address_brings_back_the_same_moment(page, lab, browser):
-    open_lab(page, lab, right="q", right_epsilon=0.25, world_slip=0.1, seed=SEED, episodes=9, at=437, speed=70)
-    page.locator("#view").select_option("error")
-    page.keyboard.press("ArrowRight")
-    until(page, "lab.frame.at === 438 && location.hash.includes('at=438') && location.hash.includes('view=error')")
-    shown = remembered(page)
-    assert any(values(page, 0))
-    page.reload()
-    until(page, "window.lab?.frame?.at === 438")
-    assert remembered(page) == shown
-    with tab(browser) as other:
-        other.goto(page.url)
-        until(other, "window.lab?.frame?.at === 438")
-        assert remembered(other) == shown
-    world, left, right = {"kind": "maze", "slip": 0.1}, {"kind": "forward"}, {"kind": "q", "epsilon": 0.25}
-    given = {"world": world, "left": left, "right": right, "seed": SEED, "episodes": 9}
-    assert config(page) == normalised(given)
-    assert said(page, "#speed-words") == "70 steps/s"
-    assert page.locator("#view").input_value() == "error"
-
-
-def normalised(given):
-    """A configuration as the page is told."""
-    return json.loads(json.dumps(read_config(given).given()))
-
-
-def remembered(page):
-    """What is on the screen, as far as it belongs to a moment."""
-    return [frame(page)["episode"], frame(page)["agents"][1]["way"], values(page, 0), values(page, 1), config(page)]
-
-
-@pytest.mark.parametrize(
-    ("broken", "words", "kept"),
-    [
-        ("#nonsense", "The address has “nonsense”, which is not known; ", {}),
-        ("#world.kind=maze&seed=5", "The address has no left.kind. The address has no right.kind.", {"seed": 5}),
-        (
-            "#world.kind=maze&left.kind=q&left.alpha=0.5&right.kind=backwards&episodes=7",
-            "The address cannot be opened as it is. right.kind: ",
-            {"world": {"kind": "maze"}, "left": {"kind": "q", "learn": True, "alpha": 0.5}, "episodes": 7},
-        ),
-        (
-            "#world.kind=maze&left.kind=q&left.alpha=5&right.kind=q&view=nice&world.slip=0.5",
-            "The address has view=nice; allowed are values, exact, error. The address cannot be opened as it is. lef",
-            {"world": {"kind": "maze", "slip": 0.5}, "left": {"kind": "q", "learn": True}},
-        ),
-    ],
-)
-def test_a_broken_address_says_what_is_wrong_and_keeps_what_is_right(page, interpreted_lab, broken, words, kept):
-    page.goto(interpreted_lab + broken)
-    until(page, "window.lab?.frame")
-    assert notice(page).startswith(words)
-    shown = config(page)
-    assert {name: shown[name] for name in kept} == kept
-    if not kept:
-        assert shown == normalised(PRESETS[0].config)
-    page.keyboard.press("ArrowRight")
-    until(page, "lab.frame.at > 0")
-
-
-def test_an_address_that_is_broken_later_says_so(page, interpreted_lab):
-    open_lab(page, interpreted_lab, at=20, seed=SEED)
-    shown = remembered(page)
-    for broken, words in {
-        "#left=&=": "The address has “left”",
-        "#view=nice": "The address has view=nice; allowed are",
-        "#story=%E0%A4%A": "The address has story=%E0%A4%A, which cannot be read.",
-    }.items():
-        page.evaluate(f"location.hash = {broken!r}")
-        until(page, f"document.getElementById('notice-words').textContent.startsWith({words!r})")
-        page.locator("#notice-close").click()
-        assert remembered(page) == shown
-    for broken, words in {
-        address("", at=-3, seed=7): "The address has at=-3; a number",
-        address("", world_text="S..", seed=8): "The address cannot be opened as it is. world: ",
-        address("", episodes="1e99", seed=9): "The address cannot be opened as it is. episodes: ",
-    }.items():
-        page.evaluate(f"location.hash = {broken!r}")
-        until(page, f"document.getElementById('notice-words').textContent.startsWith({words!r})")
-        until(page, f"lab.scene.config.seed === {broken[-1]} && lab.frame?.at === 0")
-        assert (config(page)["left"]["kind"], config(page)["right"]["kind"]) == ("forward", "backward")
-    page.keyboard.press("ArrowRight")
-    until(page, "lab.frame.at === 1")
 
 
 def test_the_past_is_as_it_was(page, lab):

@@ -146,8 +146,7 @@ def test_the_greeting_describes_everything_that_can_be_set():
     assert settings["horizon"] == {
         "label": "horizon",
         "symbol": "n",
-        "help": "Steps that a model looks back or ahead, or of a return."
-        " By default 1 unless weights, lam or option says how far.",
+        "help": "Number of steps of a model or of a return. By default 1 unless weights, lam or option says how far.",
         "type": "whole",
         "usual": None,
         "least": 1,

@@ -2,7 +2,7 @@
 
 from browser import (  # noqa: F401  three are fixtures
     a_browser,
-    a_lab_that_compiles_nothing,
+    a_lab,
     a_page,
     config,
     frame,
@@ -19,8 +19,8 @@ def click(page, side, cell):
     page.locator(BOARDS[side]).click(position=place)
 
 
-def test_a_click_builds_a_wall_or_sets_a_reward_from_this_moment_on(page, interpreted_lab):
-    open_lab(page, interpreted_lab, left="q", right="blend", seed=4, at=60, episodes=5, world_text="S..G/.X../....")
+def test_a_click_builds_a_wall_or_sets_a_reward_from_this_moment_on(page, lab):
+    open_lab(page, lab, left="q", right="blend", seed=4, at=60, episodes=5, world_text="S..G/.X../....")
     taken = [agent["taken"] for agent in frame(page)["agents"]]
     page.locator("#pick").select_option("wall")
     click(page, 0, 1)
@@ -52,8 +52,8 @@ def test_a_click_builds_a_wall_or_sets_a_reward_from_this_moment_on(page, interp
     assert "changes" not in config(page)
 
 
-def test_keys_work_while_a_checkbox_has_the_focus(page, interpreted_lab):
-    open_lab(page, interpreted_lab, left="q", right="q", world_text="S..G")
+def test_keys_work_while_a_checkbox_has_the_focus(page, lab):
+    open_lab(page, lab, left="q", right="q", world_text="S..G")
     page.locator("#further").focus()
     page.keyboard.press("ArrowRight")
     until(page, "lab.frame.at === 1")

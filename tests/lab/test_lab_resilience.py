@@ -91,6 +91,7 @@ def test_a_page_that_was_busy_does_not_fall_behind(page, lab):
     assert max(np.diff(seen[:4])) > 40  # of 75; of frames that had waited in a queue it would be 1 or 2
 
 
+@pytest.mark.slow
 def test_the_largest_maze_is_played(page, lab):
     floor = "/".join(["S" + 49 * ".", *48 * [50 * "."], 49 * "." + "G"])
     open_lab(page, lab, world_text=floor, seed=1, episodes=5, speed=400, world_max_steps=100_000)
@@ -101,6 +102,7 @@ def test_the_largest_maze_is_played(page, lab):
     until(page, f"lab.framesDrawn >= {drawn + 30}")
 
 
+@pytest.mark.slow
 def test_twenty_pages_at_once(browser, lab):
     with tab(browser, viewport={"width": 700, "height": 500}) as first:
         pages = [first, *(first.context.new_page() for _ in range(19))]

@@ -327,6 +327,24 @@ def test_long_work_is_announced_and_can_be_replaced(monkeypatch):
     play(scenario)
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize("again", [False, True])
+def test_of_a_long_way_moments_are_shown_unless_the_page_has_seen_later_ones(monkeypatch, again):
+    monkeypatch.setattr(session_module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(session_module, "_SLICE", 0.0)
+
+    async def scenario(page):
+        await page.say(do="open", config=SMALL | {"episodes": 500}, at=300, again=again)
+        shown, reaching = [], True
+        while reaching:
+            header = await asyncio.wait_for(page.frames.get(), PATIENCE)
+            reaching = header["reaching"]
+            shown.append(header["at"])
+        assert (shown[-1], min(shown) < 300) == (300, not again)
+
+    play(scenario)
+
+
 def test_of_two_wishes_at_once_the_last_one_is_shown():
     async def scenario(page):
         await page.say(do="open", config=CONFIG)

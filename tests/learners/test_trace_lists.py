@@ -55,6 +55,14 @@ def test_states_are_forgotten_in_all_rows(row):
     assert [listed(traces, k) for k in range(3)] == [{3: 0.5} if k == row else {} for k in range(3)]
 
 
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_the_last_of_a_row_stays_if_its_state_does(row):
+    """With two actions pair 3 belongs to state 1, and pair 0, the last of the row, to state 0."""
+    traces = filled(row)
+    traces.forget_states(np.array([1, 2]), 2)
+    assert listed(traces, row) == {1: 1e-7, 0: 1e-6}
+
+
 def test_nothing_is_left_of_traces_that_all_fade():
     traces = filled(1)
     traces.fade(1, SMALLEST / 2)

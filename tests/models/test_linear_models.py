@@ -45,7 +45,7 @@ def test_learning_alone_is_as_in_plain_numpy(control, features, terminals, seed)
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize(("kind", "model"), PLANNERS)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     control=st.booleans(),
     features=FEATURES,
@@ -125,9 +125,13 @@ def test_learning_with_onehot_features_is_learning_of_a_table(world):
 @pytest.mark.interpreted
 @pytest.mark.parametrize("kind", ["forward", "backward"])
 @pytest.mark.parametrize(("table", "linear"), [("softmax", "likelihood"), ("counts", "counts")])
-@pytest.mark.parametrize("frame", ["previous", "current"])
+@pytest.mark.parametrize("frame", [pytest.param("previous", marks=pytest.mark.slow), "current"])
 @pytest.mark.parametrize("learn", [True, False], ids=["learn", "pure"])
-@pytest.mark.parametrize("world", SMALL, ids=["chain", "maze", "prediction", "control"])
+@pytest.mark.parametrize(
+    "world",
+    [pytest.param(world, marks=[pytest.mark.slow] if k < 2 else []) for k, world in enumerate(SMALL)],
+    ids=["chain", "maze", "prediction", "control"],
+)
 def test_models_of_onehot_features_are_models_of_states(kind, table, linear, frame, learn, world):
     common = dict(frame=frame, learn=learn, alpha=0.5, alpha_model=0.8, epsilon=0.6)
     onehot = bc.agent(kind, features="onehot", model=linear, **common)
@@ -162,6 +166,7 @@ UNEVEN = np.column_stack([np.ones(6), np.random.default_rng(0).normal(size=(6, 2
 QUANTITIES = ("expectation", "second_moment", "reward")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["rls", "lms"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_learned_models_and_planning_with_them_in_the_limit(seed, how):

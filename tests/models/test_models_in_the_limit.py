@@ -12,6 +12,10 @@ from random_worlds import random_mdp, random_policy
 EPISODES = 20_000
 
 
+def slow(*case):
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
 @pytest.fixture(scope="module")
 def world():
     rng = np.random.default_rng(3)
@@ -83,10 +87,13 @@ def test_learned_forward_option_models_become_the_exact_ones(world):
     ("options", "exact"),
     [
         ({"model": "counts"}, lambda mdp, pi: bc.exact.n_step(mdp, pi, 1, "forward")),
-        ({"model": "counts", "horizon": 3}, lambda mdp, pi: bc.exact.n_step(mdp, pi, 3, "forward")),
-        ({"model": "counts", "weights": (0.4, 0.6)}, lambda m, pi: bc.exact.multi_time(m, pi, (0.4, 0.6), "forward")),
-        ({"model": "counts", "lam": 0.7}, lambda mdp, pi: bc.exact.lambda_model(mdp, pi, 0.7, "forward")),
-        ({"lam": 0.7, "lam_by": "td", "alpha_model": 0.05}, lambda m, pi: bc.exact.lambda_model(m, pi, 0.7, "forward")),
+        slow({"model": "counts", "horizon": 3}, lambda mdp, pi: bc.exact.n_step(mdp, pi, 3, "forward")),
+        slow({"model": "counts", "weights": MIXED}, lambda mdp, pi: bc.exact.multi_time(mdp, pi, MIXED, "forward")),
+        slow({"model": "counts", "lam": 0.7}, lambda mdp, pi: bc.exact.lambda_model(mdp, pi, 0.7, "forward")),
+        slow(
+            {"lam": 0.7, "lam_by": "td", "alpha_model": 0.05},
+            lambda mdp, pi: bc.exact.lambda_model(mdp, pi, 0.7, "forward"),
+        ),
     ],
 )
 def test_forward_models_become_the_exact_ones(world, options, exact):
@@ -179,6 +186,7 @@ def test_conditioned_rows_forget_as_joint_ones_do():
     np.testing.assert_allclose(conditioned.models[0].joint, joint.models[0].joint, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"horizon": 2}, {"option": bc.Option(1.0, 0.5)}, {"lam": 0.5}, {}])
 def test_forward_models_forget(options):
     world = bc.worlds.maze(slip=0.3)
@@ -199,6 +207,7 @@ def test_planning_in_depth_does_not_go_on_from_what_was_never_seen():
     np.testing.assert_allclose(values[:, :2].mean(axis=0), [1, 1], atol=0.05)
 
 
+@pytest.mark.slow
 def test_one_number_of_steps_is_a_mixture_of_one():
     for world in (bc.worlds.chain((6, 5, 4, 3), seed=0), bc.worlds.maze()):
         for model in ("softmax", "counts"):

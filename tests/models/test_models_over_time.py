@@ -47,7 +47,9 @@ seeds = st.integers(0, 10_000)
 frames = st.sampled_from(["previous", "current"])
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=str)
+@pytest.mark.parametrize(
+    "plan", [pytest.param(plan, marks=[pytest.mark.slow] if len(plan) > 1 else []) for plan in PLANS], ids=str
+)
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @settings(max_examples=2)
 @given(seed=seeds, control=st.booleans(), frame=frames, learn=st.booleans())
@@ -56,6 +58,7 @@ def test_models_and_ways_to_plan(model, plan, seed, control, frame, learn):
     assert_equal_to_the_twin(random_world(seed, control, terminals=seed % 3), agent, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 @pytest.mark.parametrize("model", MODELS, ids=str)
 @settings(max_examples=2)

@@ -73,7 +73,7 @@ REFUSALS = [
     ("q", {"batch": 3}, r"batch: for agents with a network; give one as well"),
     ("backward", {"model": "contrastive"}, r"model: 'contrastive' is computed by a network; give network as well"),
     ("backward", {"network": NET, "features": "onehot"}, r"network and features: values are computed by a network or"),
-    ("backward", {"network": NET, "horizon": 3}, r"horizon: not for agents with a network"),
+    ("backward", {"network": NET, "weights": (0.5, 0.5)}, r"weights: not for agents with a network"),
     ("backward", {"network": NET, "model": "counts"}, r"model: 'counts' is not computed by a network; use 'softmax'"),
     ("q", {"network": NET, "schedule": "average"}, r"schedule: 'average' counts the updates of an entry of a table"),
     ("backward", {"network": NET, "memory": 0, "model": "contrastive"}, r"'contrastive' plans with pairs that are rem"),

@@ -44,7 +44,7 @@ test("changes of cells are written in short", () => {
   assert.deepEqual(readAddress(address).config.changes, changes);
   const { config, wrong } = readAddress(`#${ALL}&changes=1:2:X`);
   assert.equal(config.changes, undefined);
-  assert.deepEqual(wrong, ["The address has changes=1:2:X; expected are four parts, such as 12:10:5:X."]);
+  assert.deepEqual(wrong, ["The address has changes=1:2:X; expected four parts, such as 12:10:5:X."]);
 });
 
 test("no fragment is no page", () => {
@@ -64,7 +64,7 @@ test("what cannot be read is named, and what can be read is kept", () => {
   assert.deepEqual(wrong("view=nice"), ["The address has view=nice; allowed are values, exact, error."]);
   assert.deepEqual(wrong("story=%E0%A4%A"), ["The address has story=%E0%A4%A, which cannot be read."]);
   for (const name of ["left", "world.of-kind", "world.__proto__", "world.a.b", "__proto__.kind", "colour"]) {
-    assert.match(wrong(`${name}=1`)[0], new RegExp(`^The address has “${name}”, which is not known; allowed are world\\.…`));
+    assert.match(wrong(`${name}=1`)[0], new RegExp(`^The address has “${name}”, which is unknown; allowed are world\\.…`));
   }
   const page = readAddress("#world.kind=maze&left.kind=q&left.alpha=0.5&seed=nine&at=7");
   assert.deepEqual(page.config, { world: { kind: "maze" }, left: { kind: "q", alpha: 0.5 } });

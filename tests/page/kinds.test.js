@@ -19,12 +19,12 @@ const taken = (wanted, purpose) => {
 test("a kind that works stays, and its counterpart takes the place of one that does not", () => {
   assert.deepEqual(taken("td", "prediction"), ["td", null]);
   assert.deepEqual(taken("forward", "control"), ["forward", null]);
-  assert.deepEqual(taken("q", "prediction"), ["td", "Q-learning works in control only; TD took its place."]);
+  assert.deepEqual(taken("q", "prediction"), ["td", "Q-learning works only in control; it was replaced by TD."]);
 });
 
 test("where there is no counterpart, the first kind that works everywhere takes its place", () => {
-  assert.deepEqual(taken("mine", "prediction"), ["forward", "Mine works in control only; forward took its place."]);
-  assert.deepEqual(taken("theirs", "control"), ["forward", "Theirs works in prediction only; forward took its place."]);
+  assert.deepEqual(taken("mine", "prediction"), ["forward", "Mine works only in control; it was replaced by forward."]);
+  assert.deepEqual(taken("theirs", "control"), ["forward", "Theirs works only in prediction; it was replaced by forward."]);
 });
 
 test("settings are those that make a difference in a world of this purpose", () => {

@@ -7,8 +7,8 @@ import backcast as bc
 from backcast.agents.kinds import Setup
 from backcast.core.interaction import Step
 from backcast.core.randomness import imagination
-from backcast.models.rows import draw_unobserved
-from backcast.planners.forward import SampledSuccessors
+from backcast.models.rows import draw_unobserved, empty_rows
+from backcast.planners.forward import SampledSuccessors, draw_outlook, draw_place
 from backcast.planners.replay import empty_memory, empty_prioritized_memory
 from by_hand import line, walk
 
@@ -116,3 +116,27 @@ def test_rows_conditioned_on_actions_are_ranked_as_joint_ones(settings):
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)
     assert found[0][1] == found[1][1] > 0
     assert found[0][0][2, 1] == pytest.approx(3 / 6 * (1 + 3 + 5) / 3)  # the most probable one, by its share
+
+
+def test_the_last_outcome_that_was_observed_is_drawn_up_to_its_share():
+    """Two of four outcomes were seen, with equal shares: they have w / Z each, and the unseen the rest."""
+    rows = empty_rows(np.array([2, 2]), 4)
+    for key in (3, 1):
+        rows.observe(1, key, 0.5, 1.0)
+    first, second = rows.weight[2:4] * rows.share[1]
+    assert draw_place(rows, 1, first - 1e-9) == 2
+    assert draw_place(rows, 1, first + 1e-9) == 3
+    assert draw_place(rows, 1, first + second - 1e-9) == 3
+    assert draw_place(rows, 1, first + second + 1e-9) == -1
+
+
+def test_what_was_never_seen_is_drawn_from_any_row():
+    """From (1, 0) state 2 followed; what a softmax has not seen there is worth 7 by itself, the seen one nothing."""
+    parts, _ = walk(bc.agent("forward", sample=1), 4, 1, 0.5, [(1, 0, 0.0, 2, False, True)], rates=(0, 1, 0, 0))
+    parts.model.ahead[:] = [7.0, 7.0, 0.0, 7.0]
+    stream = imagination(0, 0)
+    rows, place = parts.model.rows, parts.model.rows.offset[1]
+    assert [draw_place(rows, 1, u) for u in (0.0, 1 - 1e-9)] == [place, -1]
+    assert {draw_unobserved(rows, place, place + 1, stream) for _ in range(200)} == {0, 1, 3}
+    drawn = {draw_outlook(parts.model, parts.values, 1, 0.5, stream) for _ in range(200)}
+    assert drawn == {0.0, 7.0}

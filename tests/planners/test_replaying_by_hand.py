@@ -53,6 +53,14 @@ def test_dyna_imagines_the_mean_reward_of_what_it_saw():
     assert parts.updates.tolist() == [0, 2]
 
 
+def test_imagined_updates_are_averaged_with_those_before():
+    """0 → end earns 2, then 6: the mean is 2, then 4. Imagined with α / n: 2, then 2 + (4 − 2) / 2."""
+    steps = [(0, 0, 2.0, 2, True, True), (0, 0, 6.0, 2, True, True)]
+    agent = bc.agent("dyna", sample=1, learn=False, schedule="average")
+    _, v = walk(agent, 3, 1, 0.5, steps, rates=(1.0, 1.0, 1.0, 0.0))
+    assert v[:, 0].tolist() == [3, 0, 0]
+
+
 def test_dyna_plus():
     """One state with three actions, all of which end in state 1 and earn 0, 2 and what is never found out; κ = 1.
 

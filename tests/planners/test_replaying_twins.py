@@ -87,6 +87,7 @@ def test_twins_that_average(kind):
     assert_same(parts, twin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forget", [0.0, 0.1, 0.9])
 @pytest.mark.parametrize("kind", ["dyna", "dyna-plus"])
 def test_twins_that_forget(kind, forget):

@@ -42,6 +42,7 @@ def assert_same(parts, plain, deviation):
     assert deviation < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forget", [0.05, 0.5])
 @pytest.mark.parametrize("name", ALL)
 def test_twins_that_forget(name, forget):

@@ -34,6 +34,7 @@ def test_the_last_states_of_an_episode_oldest_first():
     assert way(parts.planner) == [2, 0]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "agent",
     [

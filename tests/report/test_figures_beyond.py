@@ -22,7 +22,7 @@ def beyond(name, plot, **size):
     return figures.PLOTS[plot](WholeStudy(named_study(name), **size))
 
 
-@pytest.mark.parametrize("seeds", [3, 1])
+@pytest.mark.parametrize("seeds", [3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "plot"), BEYOND)
 def test_text_is_inside_the_figure_and_none_over_another(name, plot, seeds):
     assert_text_can_be_read(beyond(name, plot, seeds=seeds))

@@ -197,7 +197,7 @@ def test_where_everything_diverged_nothing_but_crosses_is_drawn():
     assert len([line for line in figure.axes[1].get_lines() if line.get_marker() == "x"]) == 1
 
 
-@pytest.mark.parametrize("worlds", [1, 2, 4, 5])
+@pytest.mark.parametrize("worlds", [1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 5))])
 @pytest.mark.parametrize("tables", [{"grid": {"alpha": [1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01]}},
                                     {"grid": {"alpha": ALPHAS}, "search": {"samples": 30, "alpha_model": LOG}},
                                     {"search": {"samples": 40, "alpha": LOG, "alpha_model": LOG}}])  # fmt: skip

@@ -1,6 +1,5 @@
 import contextlib
 import gc
-import importlib.util
 import os
 import signal
 import socketserver
@@ -117,6 +116,7 @@ def test_workers_of_a_scheduler_that_has_no_backcast(shared, store, tmp_path, un
     assert all(batch["machine"] == machine() for _, batch in store.batches())
 
 
+@pytest.mark.slow
 def test_tasks_that_somebody_else_cancels_are_submitted_again(shared, store, tmp_path, undisturbed):
     cancelled = []
 
@@ -186,6 +186,7 @@ def test_the_scheduler_is_killed_and_started_again(cluster, store, tmp_path, und
     assert outcome(store, STUDY, tmp_path) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_come_back(cluster, store):
     engine = DaskEngine(cluster.address, patience=0.5)
 
@@ -222,24 +223,6 @@ def test_there_is_no_scheduler(store, monkeypatch, capfd, web_server):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("address", ["", "foo", "127.0.0.1", "tcp://127.0.0.1", "tcp://:8786", "8786", "a b:1"])
-def test_an_address_without_a_port_is_refused_at_once(address):
-    expected = "expected an address with a port, such as tcp://10.0.0.1:8786"
-    with pytest.raises(InputError, match=f"--scheduler: '{address}' given, {expected}"):
-        DaskEngine(address)
-
-
-@pytest.mark.parametrize("address", ["localhost:1", "tcp://10.0.0.1:8786", "tls://node-1.lab:8786", "tcp://[::1]:8786"])
-def test_addresses_with_a_port_are_accepted(address):
-    DaskEngine(address)
-
-
-def test_without_dask_it_is_said_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"dask\.distributed is not installed; pip install 'backcast\[cluster\]'"):
-        DaskEngine()
-
-
 CLIENT = """
     import signal
     import sys
@@ -271,6 +254,7 @@ def records(store):
     return list((store.directory / "units").glob("*.json"))
 
 
+@pytest.mark.slow
 def test_the_client_is_killed_and_started_again(shared, store, tmp_path, undisturbed):
     client = start_client(tmp_path, store.directory, shared.address)
     with client:
@@ -332,6 +316,7 @@ def table_of(study, folder):
     return outcome(store, study, folder)
 
 
+@pytest.mark.slow
 def test_a_unit_that_raises_is_reported_and_the_others_finish(shared, store, tmp_path):
     study = quick(GOOD, {"kind": "q", "label": "wrong", "alpha": [0.1, 0.2, 0.3]})
     summary = run_study(store, study, engine=DaskEngine(shared.address))
@@ -343,6 +328,7 @@ def test_a_unit_that_raises_is_reported_and_the_others_finish(shared, store, tmp
     assert outcome(store, quick(), tmp_path) == table_of(quick(), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_unit_that_hangs_is_killed_after_its_time(shared, store, tmp_path):
     study = quick(worlds=[HANGING], seeds=1)
     summary = run_study(store, study, engine=DaskEngine(shared.address, time_limit=3.0))
@@ -352,6 +338,7 @@ def test_a_unit_that_hangs_is_killed_after_its_time(shared, store, tmp_path):
     assert outcome(store, quick(seeds=1), tmp_path) == table_of(quick(seeds=1), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_unit_whose_process_dies_is_tried_again_and_then_given_up(cluster, store, tmp_path):
     worker = psutil.Process(cluster.start_worker("one").pid)
     done = []

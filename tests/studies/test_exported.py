@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
+import pytest
 
 import backcast as bc
 from backcast.studies import check_study, export
@@ -45,6 +46,7 @@ def test_settings_that_vary_have_columns(tmp_path):
     assert pv.read_csv(tmp_path / "t.csv")["alpha_model"].to_pylist() == table["alpha_model"].to_pylist()
 
 
+@pytest.mark.interpreted
 def test_studies_of_a_directory_share_the_columns(tmp_path):
     directory = run(tmp_path / "r", agents=[{"kind": "backward", "horizon": n} for n in (1, 3)])
     run(tmp_path / "r", name="two", agents=[{"kind": "q"}], grid={"alpha": [0.5, 1]})

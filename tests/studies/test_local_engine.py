@@ -58,7 +58,10 @@ def worked(process_id):
     return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("engine", [LocalEngine(), LocalEngine(2, patience=0), LocalEngine(3, time_limit=60)])
+@pytest.mark.parametrize(
+    "engine",
+    [LocalEngine(), LocalEngine(2, patience=0), pytest.param(LocalEngine(3, time_limit=60), marks=pytest.mark.slow)],
+)
 def test_threads_and_processes_give_the_same_bytes(engine, tmp_path, undisturbed):
     store = Store(tmp_path / "out", create=True)
     summary = run_study(store, STUDY, engine=engine)
@@ -128,7 +131,11 @@ class TimerOfWhatHangs(threading.Timer):
     ("body", "error"),
     [
         ("os.kill(os.getpid(), signal.SIGSEGV)", "Died: the process that performed it ended with signal 11, 2 times"),
-        ("os._exit(7)", "Died: the process that performed it ended with exit code 7, 2 times"),
+        pytest.param(
+            "os._exit(7)",
+            "Died: the process that performed it ended with exit code 7, 2 times",
+            marks=pytest.mark.slow,
+        ),
         (HANGS, "TimeLimit: not finished after 1200 s, the time limit of a unit"),
         (
             "print('what a unit prints is no outcome'); raise ValueError('no')",
@@ -262,7 +269,12 @@ def long_study(tmp_path):
 
 @pytest.mark.parametrize(
     ("how", "code", "midst"),  # processor seconds of its processes: at once, and in the midst of a unit
-    [(signal.SIGINT, 130, 0.0), (signal.SIGINT, 130, 1.2), (signal.SIGTERM, 143, 1.2), (signal.SIGKILL, -9, 1.2)],
+    [
+        (signal.SIGINT, 130, 0.0),
+        pytest.param(signal.SIGINT, 130, 1.2, marks=pytest.mark.slow),
+        (signal.SIGTERM, 143, 1.2),
+        pytest.param(signal.SIGKILL, -9, 1.2, marks=pytest.mark.slow),
+    ],
 )
 def test_stopped_it_leaves_nothing_behind(how, code, midst, tmp_path, long_study):
     process = started(

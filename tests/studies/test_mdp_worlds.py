@@ -135,7 +135,7 @@ def test_a_dry_run_reads_only_small_files(tmp_path, cli, study, monkeypatch):
     [
         (("data/my.npz", "no.npz"), "worlds.0: file: .*no.npz cannot be read on .*No such file or directory"),
         (("data/my.npz", "s.toml"), "worlds.0: .*s.toml: not a FiniteMDP saved by Backcast"),
-        (('file = "data/my.npz"', ""), "worlds.0.file: missing, expected a file that `FiniteMDP.save` wrote"),
+        (('file = "data/my.npz"', ""), "worlds.0.file: missing, expected a file written by `FiniteMDP.save`"),
         (
             ("max_steps = 50", "discount = 0.5"),
             "worlds.0: .*discount does not belong to a mdp; its keys are file",

@@ -149,7 +149,7 @@ def test_a_dry_run_imports_nothing_and_knows_their_plots(tmp_path, cli, study, t
     study.write_text(TOML.replace('plugins = ["my_metrics"]', ""))
     for dry in ([], ["--dry-run"]):
         code, _, complaint = cli("sweep", study, "--out", tmp_path / "r", *dry)
-        assert (code, "plots: " in complaint, "'pace-per-episode' is no plot" in complaint) == (2, True, True)
+        assert (code, "plots: " in complaint, "'pace-per-episode' is not a plot" in complaint) == (2, True, True)
 
 
 def test_a_study_measures_what_its_plugins_register_and_nothing_else(study):

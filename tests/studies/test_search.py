@@ -296,7 +296,7 @@ def test_choices_are_equally_likely():
         ({"search": {"alpha": {"low": 1.0, "high": 0.1}}}, r"search\.alpha: .*low must be below high"),
         ({"search": {"alpha": {"low": 0, "high": 1}}}, r"search\.alpha: 0\.0 given, expected a step size"),
         ({"search": {"epsilon": {"low": 0, "high": 1, "scale": "log"}}}, r"search\.epsilon: .*it must be above 0"),
-        ({"search": {"model": {"low": 0, "high": 1}}}, r"search\.model: a range given, but it is no number"),
+        ({"search": {"model": {"low": 0, "high": 1}}}, r"search\.model: a range given, but it is not a number"),
         ({"search": {"sample": {"low": 1.5, "high": 4}}}, r"search\.sample: 1\.5 given, input should be a valid int"),
         ({"search": {"samples": 0}}, r"search\.samples: 0 given, input should be greater than or equal to 1"),
         ({"search": {"samples": 5}}, r"s\.toml: search\.samples: 5 given, but no setting is there to be drawn$"),
@@ -376,8 +376,13 @@ def test_a_study_reads_back_as_it_was():
     [
         {"grid": {"alpha": [(i + 1) / 100_000 for i in range(100_000)]}},
         {"grid": {"alpha": [(i + 1) / 1000 for i in range(1000)], "sample": list(range(1, 101))}},
-        {"search": {"samples": 100_000, "forget": {"low": 0.0, "high": 0.9}, "alpha": LOG}},
-        {"agents": [{"kind": "forward", "grid": {"forget": [i / 200_000 for i in range(100_000)]}}]},
+        pytest.param(
+            {"search": {"samples": 100_000, "forget": {"low": 0.0, "high": 0.9}, "alpha": LOG}}, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            {"agents": [{"kind": "forward", "grid": {"forget": [i / 200_000 for i in range(100_000)]}}]},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_hundred_thousand_cells_are_checked(tables):

@@ -84,7 +84,11 @@ def test_two_kinds_have_settings_of_the_same_name_and_of_other_types():
         ),
         ([{"kind": "hasty", "grid": {"beta": [0]}}], {}, r"agents\.0\.grid\.beta: 0 given, expected a whole number"),
         ([{"kind": "hasty", "search": {"beta": [0]}}], {}, r"agents\.0\.search\.beta: 0 given, expected a whole num"),
-        ([HASTY], {"search": {"fast": {"low": 0, "high": 1}}}, r"search\.fast: a range given, but it is no number"),
+        (
+            [HASTY],
+            {"search": {"fast": {"low": 0, "high": 1}}},
+            r"search\.fast: a range given, but it is not a number",
+        ),
         ([HASTY], {"grid": {"fast": ["x"]}}, r"grid\.fast: \"x\" given, input should be a valid bool"),
         ([{"kind": "hasty", "beta": 0.5}], {}, r"agents\.0\.beta: 0\.5 given, input should be a valid integer"),
         ([{"kind": "hasty", "sample": 3}], {}, r"agents\.0\.sample: 3 given, but 'hasty' takes beta, fast"),

@@ -261,6 +261,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", disk], check=True)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up(tmp_path, small_disk):
     """It ends with a sentence; when there is room again the same command goes on, and nothing is lost or twice."""
     path, study = written(tmp_path, 30, 1000)

@@ -158,7 +158,7 @@ def test_bootstrap_by_hand():
 
 
 @pytest.mark.parametrize(("statistic", "error"), [(np.mean, stats.sem), (iqm, error_of_iqm)])
-@pytest.mark.parametrize("n", [6, 13, 30])
+@pytest.mark.parametrize("n", [6, *(pytest.param(n, marks=pytest.mark.slow) for n in (13, 30))])
 def test_bootstrap_agrees_with_a_plain_one(statistic, error, n):
     """Another 5,000 resamples: each end has a standard error of about a fiftieth of the width."""
     x = np.random.default_rng(3).exponential(size=n)

@@ -155,9 +155,6 @@ def test_features_may_belong_to_the_world(tmp_path):
     ]
 
 
-LARGE = {"experience-searched", "neighbours-searched", "planner-aware", "abstract"}  # take seconds even so
-
-
 def smaller(world):
     """The same world with a tenth of the states, if it has levels, and few steps."""
     levels = [max(2, n // 10) for n in world.arguments.get("levels", ())]
@@ -165,10 +162,9 @@ def smaller(world):
     return world.model_copy(update={"episodes": 5, "updates": 200, **changes})
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted  # some fifty kinds of parts, for a few steps each
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in BEYOND]
-)
+@pytest.mark.parametrize("name", BEYOND)
 def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
     """Each in small worlds, with all its figures and tables: every agent works in every world."""
     study = named_study(name)
@@ -207,7 +203,7 @@ def test_the_studies_beyond_the_paper_can_be_run(name, tmp_path):
         (('text = "S.G"', 'text = "S.?"'), r"tiny\.toml: worlds\.1: text: line 1, column 3 is '\?'"),
         (
             ("seeds = 4", 'seeds = 4\nplots = ["error-curve"]'),
-            r"plots: .*'error-curve' is no plot; .*did you mean 'error-curves'\?",
+            r"plots: .*'error-curve' is not a plot; .*did you mean 'error-curves'\?",
         ),
         (
             ("seeds = 4", "seeds = 4\ngrid = { alfa = [1.0] }"),
@@ -290,6 +286,7 @@ def test_records_say_what_determined_a_unit(tmp_path):
     assert not (tmp_path / "r" / "units" / "x").exists()
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_and_gives_the_same_table(tmp_path):
     """SIGKILL at random moments, again and again; what is left is always readable, and at last complete."""
     text = TINY.replace("episodes = 6", "episodes = 3000").replace("seeds = 4", "seeds = 200")

@@ -49,7 +49,7 @@ def test_prediction_on_a_chain(kind, frame, learn):
 
 
 @pytest.mark.parametrize(("kind", "frame", "learn"), CONTROL)
-@pytest.mark.parametrize("world", [MAZE, NOISY], ids=lambda w: w.name)
+@pytest.mark.parametrize("world", [pytest.param(MAZE, marks=pytest.mark.slow), NOISY], ids=lambda w: w.name)
 def test_control_in_the_papers_maze(world, kind, frame, learn):
     assert_equal_to_the_twin(world, bc.agent(kind, frame=frame, learn=learn), 2_000, seed=3)
 
@@ -71,6 +71,7 @@ def test_ten_thousand_steps(world, kind):
     assert_equal_to_the_twin(world, bc.agent(kind), 10_000, seed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "frame", "learn"), PREDICTION)
 @settings(max_examples=4)
 @given(levels=st.lists(st.integers(1, 6), min_size=2, max_size=4), seed=seeds, alpha=step_sizes)
@@ -89,6 +90,7 @@ def test_random_worlds_with_cycles(control, kind, frame, learn, seed, terminals,
     assert_equal_to_the_twin(random_world(seed, control, terminals=terminals), agent, 600, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "frame", "learn"), CONTROL)
 @settings(max_examples=3)
 @given(seed=seeds, slip=st.floats(0, 1), reward_probability=st.sampled_from([0.1, 0.5, 1.0]))

@@ -206,6 +206,7 @@ def far_apart(left, right):
     return (left.mean() - right.mean()) / spread
 
 
+@pytest.mark.slow
 def test_dyna_plus_is_as_good_as_the_textbooks_in_the_blocking_maze():
     """3,000 steps, of which the last 2,000 are in the second maze; 10 planning steps, α = 1, ε = 0.1, κ = 10⁻³."""
     world, options = bc.worlds.blocking_maze(), {"epsilon": 0.1, "schedule": "constant", "sample": 10}
@@ -218,6 +219,7 @@ def test_dyna_plus_is_as_good_as_the_textbooks_in_the_blocking_maze():
     assert far_apart(ours, without) > 10  # nor does it work without imagining the actions never tried
 
 
+@pytest.mark.slow
 def test_dyna_that_forgets_finds_the_new_way_sooner():
     world, options = bc.worlds.blocking_maze(), {"epsilon": 0.1, "schedule": "constant", "sample": 10}
     forgetful, never = (gained(world, bc.agent("dyna", forget=f, **options), 100, 3000) for f in (0.5, 0.0))

@@ -61,7 +61,7 @@ def test_a_world_that_every_seed_draws_is_viewed_when_it_is_drawn():
     [
         (
             "pixel",
-            r"view: 'pixel' given, expected an array \(S, …\) or one of onehot, coordinates, pixels",
+            r"view: 'pixel' given, expected an array \(S, …\) or one of onehot, coordinates, pixels, random-64",
         ),
         (np.zeros(6), r"view: shape \(6,\) given, expected \(S, …\), an observation for each state"),
         (np.zeros((5, 2)), r"view: 5 observations given, but custom-maze:given has 6 states"),

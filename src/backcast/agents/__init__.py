@@ -1,4 +1,4 @@
-"""Agents: their settings, and the kinds that say which model, planner and learner each is made of."""
+"""Agents: their settings, and kinds, which define the model, planner and learner of an agent."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""`backcast.agent`: describe an agent, checked."""
+"""`backcast.agent`: describe an agent and validate its settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,27 +21,28 @@ def agent(
     epsilon_schedule: str | None = None,
     **settings: Any,
 ) -> Agent:
-    """Describe an agent.
+    """Describe an agent and validate its settings.
 
     Args:
         kind: `td` (prediction) and `q` (control) only learn; `forward` and `backward` also learn a model and plan with
-            it; `true-forward` and `true-backward` plan with the true model. `backcast list` shows them all.
-        frame: where planners plan from when s led to s': "previous" (s) or "current" (s'). By default backward planning
-            is from s', forward planning from s, as in the paper's prediction studies.
-        learn: False for pure planning, without the learning update beside it.
+            it; `true-forward` and `true-backward` plan with the true model. `backcast list` shows all kinds.
+        frame: the state to plan from after a step from s to s': "previous" (s) or "current" (s'). By default backward
+            planning starts from s' and forward planning from s, as in the paper's prediction studies.
+        learn: False for pure planning, without learning updates from real steps.
         alpha: step size of learning in (0, 1]; a number, or a list with one per episode. By default 1, or 0.001 with a
             network.
         alpha_model: the same for the model; with a network it may be 0, for a model that does not learn.
         alpha_plan: the same for planning; by default alpha.
         epsilon: probability in [0, 1] of a random action, in control.
-        schedule: "linear": numbers fall linearly to 0 over the run; "constant": they stay; "average": they stay, and
-            the n-th update of an entry has the step size α / n. Lists are taken as they are.
-        epsilon_schedule: "linear" or "constant", for epsilon alone; by default linear if schedule is, else constant.
-        settings: what the kind takes besides. `backcast list backward` shows what `backward` takes and what it means,
-            docs/agents.md explains it all. A combination that makes no sense is refused with the reason.
+        schedule: "linear": rates fall linearly to 0 over the run; "constant": they stay; "average": they stay, and the
+            n-th update of an entry has the step size α / n. Lists are used as they are.
+        epsilon_schedule: "linear" or "constant", for epsilon only; by default "linear" if `schedule` is, otherwise
+            "constant".
+        settings: further settings of the kind. `backcast list backward` shows those of `backward`; docs/agents.md
+            explains them all. Invalid combinations are refused with the reason.
 
     Raises:
-        InputError: with a sentence that says what was given and what is allowed.
+        InputError: if a setting is invalid; the message says what was given and what is allowed.
 
     Examples:
         >>> agent("backward", frame="previous", alpha=0.5).name
@@ -70,7 +71,7 @@ def agent(
 
 
 def _refuse_combinations(kind: Kind, given: Mapping[str, Any], schedule: str) -> None:
-    """Raise InputError if settings of a kind cannot be together, with the reason."""
+    """Raise InputError, with the reason, if settings of a kind cannot be combined."""
     model = None if kind.has_own("model") else ESTIMATORS.get(given.get("model", ""))
     known_by_name_alone = model is not None and model.is_absent
     for rule in () if known_by_name_alone else kind.rules:
@@ -85,7 +86,7 @@ def _refuse_combinations(kind: Kind, given: Mapping[str, Any], schedule: str) ->
 
 
 def check_settings(kind: Kind, given: Mapping[str, Any]) -> Settings:
-    """The settings of a kind in a fixed order, each checked; None counts as not given."""
+    """Return the validated settings of a kind in a fixed order; None counts as not given."""
     takes = kind.table
     what = f"{kind.name!r} takes {', '.join(kind.settings) if takes else 'no settings of its own'}"
     if kind.table_only and "features" not in takes and given.get("features") is not None:

@@ -1,4 +1,4 @@
-"""The kind that chooses where to plan, in which direction and whether at all."""
+"""The kind that chooses where to plan, in which direction, and whether to plan at all."""
 
 import numpy as np
 
@@ -27,12 +27,12 @@ _BACKUPS, _GATE, _PRIOR = 5, 1.0, True
     reference="Backcast, docs/blend.md",
 )
 def blend(setup: Setup, agent: Agent) -> Built:
-    """Chooses where to plan, in which direction and whether at all, without a step size."""
+    """Chooses where to plan, in which direction, and whether to plan at all; needs no step size for planning."""
     return linked(two_way_model(setup, agent)), blend_planner(setup, agent), TD(False)
 
 
 def blend_planner(setup: Setup, agent: Agent) -> Blend:
-    """A planner that has seen nothing."""
+    """A planner without experience."""
     n_states, pairs = setup.n_states, setup.n_states * setup.n_actions
     return Blend(
         agent.get("sample", _BACKUPS),
@@ -50,7 +50,7 @@ def blend_planner(setup: Setup, agent: Agent) -> Blend:
 
 
 def _prior(setup: Setup, chosen: bool | str) -> NoPrior | Prior:
-    """Some pieces, given as one word; all of them, or none."""
+    """The prior with the chosen pieces, given as one word; or with all of them, or none."""
     if chosen is False:
         return NoPrior()
     shrinks, assumes, hopes = (chosen is True or piece in chosen.split("+") for piece in PIECES)

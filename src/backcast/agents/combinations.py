@@ -1,7 +1,7 @@
-"""Which settings cannot be together, and why: rules that Backcast's own kinds are registered with.
+"""Rules on which settings cannot be combined, and why; Backcast's own kinds are registered with them.
 
-A rule is about settings of Backcast's table. A kind of somebody else that takes them by name may be registered with the
-same rules, `rules=KINDS["backward"].rules`; what it calls by the same names, but registered itself, they do not see.
+Rules apply to settings of Backcast's table. A third-party kind that takes these by name may be registered with the
+same rules, `rules=KINDS["backward"].rules`. The rules ignore settings that it registered itself under the same names.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from backcast.agents.estimators import ESTIMATORS, Estimator, linear_names
+from backcast.agents.estimators import ESTIMATORS, Estimator, linear_names, neural_names
 from backcast.agents.kinds import Kind, Rule
 from backcast.agents.settings import NEURAL_MODELS, NEURAL_VALUES, TRANSITIONS, usual_model
 from backcast.models.none import NoModel
@@ -19,14 +19,14 @@ _DEEPEST = 5
 _OF_TABLES = ("horizon", "weights", "lam", "option", "conditioned", "forget", "importance", "top", "depth")
 _NO_MODEL = Estimator(
     "", "", lambda setup, agent, forward: (NoModel(), AllPredecessors())
-)  # of an agent that names none
+)  # the default model of an agent
 _OF_LINEAR = ("model_features", "learn_by", "ridge", "memory", "buffer")
-_NOT_OF_NETWORKS = (*_OF_TABLES, "lam_by", "model_features", "learn_by", "ridge", "buffer")
+_NOT_OF_NETWORKS = (*_OF_TABLES[1:], "lam_by", "model_features", "learn_by", "ridge", "buffer")
 _OF_MEMORY = ("batch", "every", "target_every", "double", "candidates")
 
 
 def about_models(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
-    """What cannot be together in models of states and their planners, and why; of every pair whether it is the case."""
+    """Rules for models of states and their planners: pairs of whether a rule is broken, and the reason."""
     chosen = _of_the_table(kind, given)
     forward, plans = kind.direction == "forward", kind.direction in ("forward", "backward")
     model = ESTIMATORS["true"] if kind.true else ESTIMATORS.get(chosen.get("model", ""), _NO_MODEL)
@@ -83,18 +83,17 @@ def about_models(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tu
 
 
 def about_directions(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
-    """Which models do not look where the kind plans, and why."""
-    if "network" in _of_the_table(kind, given):
-        return []
+    """Rules on models that cannot look in the direction in which the kind plans."""
+    network = "network" in _of_the_table(kind, given)
     model = ESTIMATORS.get(_of_the_table(kind, given).get("model", ""), _NO_MODEL)
     forward, backward = (kind.direction in (each, "both") for each in ("forward", "backward"))
     return [
         (
-            kind.direction == "both" and model.linear,
+            kind.direction == "both" and model.linear and not network,
             f"model: {model.words} is a model of features, in one direction; for both at once use 'counts'",
         ),
         (
-            kind.direction == "both" and model.leaves,
+            kind.direction == "both" and model.leaves and not network,
             f"model: backward planning with {model.words} moves every state, and forward planning would have to sum"
             " over all of them anew; for both at once use 'counts'",
         ),
@@ -110,7 +109,7 @@ def about_directions(kind: Kind, given: Mapping[str, Any], schedule: str) -> lis
 
 
 def about_features(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
-    """What cannot be together with features, or without them, and why."""
+    """Rules for agents with features, or without them."""
     chosen = _of_the_table(kind, given)
     if "network" in chosen:
         return []
@@ -162,7 +161,7 @@ def about_features(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
 
 
 def about_averages(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
-    """What cannot be together with schedule="average", and why."""
+    """Rules for schedule="average"."""
     if schedule != "average" or kind.true:
         return []
     chosen = _of_the_table(kind, given)
@@ -182,7 +181,7 @@ def about_averages(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
 
 
 def about_memory(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
-    """A memory of observations is for values that are linear in features."""
+    """Rules for `memory`: a memory of observations needs values that are linear in features."""
     chosen = _of_the_table(kind, given)
     memory, features = chosen.get("memory"), "features" in chosen
     alone = memory is not None and not features and "network" not in chosen
@@ -193,7 +192,7 @@ def about_memory(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tu
 
 
 def about_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
-    """What cannot be together with a network, or without one, and why."""
+    """Rules for agents with a network, or without one."""
     chosen = _of_the_table(kind, given)
     network, memory = "network" in chosen, chosen.get("memory", TRANSITIONS)
     model = ESTIMATORS.get(chosen.get("model", ""), _NO_MODEL)
@@ -215,8 +214,7 @@ def about_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
         ),
         (
             network and bool(of_others),
-            f"{' and '.join(of_others)}: not for agents with a network, whose models look one step far and are not"
-            " tables; leave it out",
+            f"{' and '.join(of_others)}: not for agents with a network, whose models are not tables; leave it out",
         ),
         (
             network and schedule == "average",
@@ -224,7 +222,7 @@ def about_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
             " 'constant'",
         ),
         (
-            network and plans and "model" in chosen and not (model.network or model.name == "softmax"),
+            network and plans and "model" in chosen and model.by_network is None,
             f"model: {model.words} is not computed by a network; use {' or '.join(map(repr, neural_names()))}",
         ),
         (
@@ -251,9 +249,44 @@ def about_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
     ]
 
 
-def neural_names() -> list[str]:
-    """The names of the models that a network can compute."""
-    return [name for name, each in ESTIMATORS.items() if each.network or name == "softmax"]
+def about_models_by_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
+    """Which settings make no sense to a model that a network computes, and why."""
+    chosen = _of_the_table(kind, given)
+    if "network" not in chosen:
+        return []
+    name, steps, memory = chosen.get("model") or usual_model(chosen), chosen.get("horizon", 1), chosen.get("memory")
+    model = ESTIMATORS.get(name or "", _NO_MODEL)
+    plans = kind.direction in ("forward", "backward", "both")
+    aware = chosen.get("objective") == "planner-aware"
+    room = TRANSITIONS if memory is None else memory
+    far = [each.name for each in ESTIMATORS.values() if each.far_by_network]
+    return [
+        (
+            "components" in chosen and name != "generative",
+            f"components: of the mixture of model='generative', and {model.words} has none; leave it out",
+        ),
+        (
+            aware and bool(model.not_planner_aware),
+            f"objective: 'planner-aware' is not for {model.words}: {model.not_planner_aware}; leave it out",
+        ),
+        (
+            "sample" in chosen and name == "abstract",
+            "sample: 'abstract' makes its correction at once; there is nothing to draw",
+        ),
+        (
+            steps > 1 and not (kind.direction == "backward" and model.far_by_network),
+            f"horizon: {steps} given; with a network only backward planning with model={' or '.join(map(repr, far))}"
+            f" looks several steps far, not {kind.name!r}{f' with {model.words}' if plans else ''}; leave it out",
+        ),
+        (
+            steps > 1 and aware,
+            "horizon and objective: 'planner-aware' compares corrections of single steps; give one of them",
+        ),
+        (
+            steps > room > 0,
+            f"horizon: {steps} steps given, but {room} transitions are remembered; expected at most as many",
+        ),
+    ]
 
 
 def _of_the_table(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,8 +294,10 @@ def _of_the_table(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if not kind.has_own(name)}
 
 
+LEARNING: tuple[Rule, ...] = (about_networks, about_models_by_networks, about_memory)
 PLANNING: tuple[Rule, ...] = (
     about_networks,
+    about_models_by_networks,
     about_features,
     about_memory,
     about_models,

@@ -1,8 +1,8 @@
-"""Estimators: how a model is estimated, which is what the setting `model` names.
+"""Estimators: how a model is estimated, chosen by the setting `model`.
 
-An estimator is a function from a setup, an agent and whether to look forward to a model and to how it is planned with.
-`register_estimator` adds one; Backcast's own are registered in the same way. What it can be combined with follows from
-what it says of itself.
+An estimator is a function from a setup, an agent and a direction (whether to look forward) to a model and how to plan
+with it. `register_estimator` adds one; Backcast's own are registered in the same way. Its attributes determine what it
+can be combined with.
 """
 
 import re
@@ -25,21 +25,24 @@ E = TypeVar("E", bound=Estimate)
 
 @dataclass(frozen=True)
 class Estimator(Registered):
-    """One way to estimate the model of forward and backward planning.
+    """A way to estimate the model of forward or backward planning.
 
     Attributes:
-        name: what the setting `model` calls it.
+        name: value of the setting `model`.
         summary: one line for lists and docs.
-        build: from a setup, an agent and whether to look forward to a model and how it is planned with.
-        called: what sentences call it; by default its name in quotes.
-        linear: whether it is of features, and needs them, rather than of states that have numbers.
-        true: whether it knows the world, rather than learns.
-        network: whether it is computed by a network, and needs one.
+        build: function from a setup, an agent and whether to look forward to a model and how to plan with it.
+        called: its name in messages; by default the name in quotes.
+        linear: whether it is a model of features, and needs them, rather than of numbered states.
+        true: whether it knows the world instead of learning it.
+        network: whether only a network can compute it, so that it needs one.
+        by_network: how a network computes it (`backcast.agents.neural_makers`); None if none does.
+        far_by_network: whether a network can also compute it over several steps, looking backward.
         leaves: whether it leaves some probability to outcomes that were never observed (`rows.width` above 0).
-        takes: which of the settings `learn_by`, `buffer` and `sample`, which make no difference to all models of
-            features, make one to it.
+        takes: which of the settings `learn_by`, `buffer` and `sample`, which only apply to some models of features,
+            apply to it.
         not_forward: why it cannot look forward; empty if it can.
         not_backward: why it cannot look backward; empty if it can.
+        not_planner_aware: why a network cannot learn it by objective="planner-aware"; empty if it can.
         not_averaged: why its updates cannot be averaged, schedule="average"; empty if they can.
     """
 
@@ -50,20 +53,23 @@ class Estimator(Registered):
     linear: bool = False
     true: bool = False
     network: bool = False
+    by_network: Callable[..., Any] | None = None
+    far_by_network: bool = False
     leaves: bool = False
     takes: tuple[str, ...] = ()
     not_forward: str = ""
     not_backward: str = ""
+    not_planner_aware: str = ""
     not_averaged: str = ""
 
     @property
     def function(self) -> Estimate:
-        """What was registered."""
+        """The registered function."""
         return self.build
 
     @property
     def words(self) -> str:
-        """What sentences call it."""
+        """Its name in messages."""
         return self.called or repr(self.name)
 
 
@@ -73,10 +79,10 @@ ESTIMATORS: dict[str, Estimator] = {}
 def register_estimator(name: str, **more: Any) -> Callable[[E], E]:
     """Decorator: make a function (setup, agent, forward) → (model, how) available as model="name".
 
-    Its docstring is shown by `backcast list`. All kinds that take Backcast's setting `model` then take it.
+    Its docstring is shown by `backcast list`. All kinds with Backcast's setting `model` then accept it.
 
     Args:
-        name: what the setting `model` calls it: small letters, digits and "-".
+        name: value of the setting `model`: lower-case letters, digits and "-".
         more: the other attributes of `Estimator`.
     """
 
@@ -91,16 +97,21 @@ def register_estimator(name: str, **more: Any) -> Callable[[E], E]:
 
 
 def is_name(name: object) -> bool:
-    """Whether an estimator may be called so: small letters, digits and "-"."""
+    """Whether a name is valid for an estimator: lower-case letters, digits and "-"."""
     return isinstance(name, str) and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) is not None
 
 
 def add_estimator(estimator: Estimator) -> None:
-    """Have an estimator, and a setting `model` that allows it."""
+    """Add an estimator, and allow it in the setting `model`."""
     ESTIMATORS[estimator.name] = estimator
     of_states = tuple(name for name, each in ESTIMATORS.items() if not each.linear and not each.network)
     meaning = SETTINGS["model"].meaning
     SETTINGS["model"] = choice("model", meaning, *ESTIMATORS, lab=of_states, default=MODEL)
+
+
+def neural_names() -> list[str]:
+    """The names of the models that a network can compute."""
+    return [name for name, each in ESTIMATORS.items() if each.by_network is not None]
 
 
 def linear_names() -> list[str]:

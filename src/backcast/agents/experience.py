@@ -1,8 +1,8 @@
-"""Baselines that plan from experience: Dyna, by a model of it, and replay, by the experience itself."""
+"""Baselines that plan from experience: Dyna with a model of it, replay with the experience itself."""
 
 import numpy as np
 
-from backcast.agents.combinations import about_memory, about_networks
+from backcast.agents.combinations import LEARNING, about_memory
 from backcast.agents.kinds import Agent, Built, Setup, register
 from backcast.agents.settings import LINEAR_VALUES, NEURAL_VALUES
 from backcast.agents.tabular_models import one_step_forward
@@ -13,7 +13,7 @@ from backcast.planners.edges import no_edges
 from backcast.planners.replay import Replay, empty_memory, empty_prioritized_memory
 
 _SAMPLES, _BUFFER, _BONUS, _EXPONENT = 5, 10_000, 1e-4, 0.6
-_FORGETS = 0.5  # of Dyna-Q+: docs/agents.md has what was measured
+_FORGETS = 0.5  # default of Dyna-Q+; docs/agents.md has the measurements
 
 
 @register(
@@ -28,7 +28,7 @@ _FORGETS = 0.5  # of Dyna-Q+: docs/agents.md has what was measured
     averages=True,
 )
 def dyna(setup: Setup, agent: Agent) -> Built:
-    """Dyna-Q: counts what follows, and updates pairs drawn uniformly from those experienced."""
+    """Dyna-Q: counts successors, and updates pairs drawn uniformly from those experienced."""
     pairs, samples = no_pairs(setup.n_states * setup.n_actions), agent.shared("sample", _SAMPLES)
     step_sizes = agent.step_sizes(setup)
     planner = Dyna(samples, pairs, setup.stream(), no_draws(samples), step_sizes, no_edges())
@@ -49,7 +49,7 @@ def dyna(setup: Setup, agent: Agent) -> Built:
     averages=True,
 )
 def dyna_plus(setup: Setup, agent: Agent) -> Built:
-    """Dyna-Q+: Dyna-Q whose counts forget, and that imagines a bonus for what was not tried for long."""
+    """Dyna-Q+: Dyna-Q whose counts forget, and that adds an imagined bonus for pairs not tried for long."""
     n_pairs = setup.n_states * setup.n_actions
     planner = DynaPlus(
         agent.shared("sample", _SAMPLES),
@@ -71,13 +71,13 @@ def dyna_plus(setup: Setup, agent: Agent) -> Built:
     learns_model=False,
     settings=("sample", "buffer", "features", *NEURAL_VALUES),
     defaults={"sample": _SAMPLES, "buffer": _BUFFER},
-    rules=(about_networks, about_memory),
+    rules=LEARNING,
     reference="Lin, Self-Improving Reactive Agents Based on Reinforcement Learning, Planning and Teaching, 1992",
     averages=True,
     replays=True,
 )
 def replay(setup: Setup, agent: Agent) -> Built:
-    """Remembers transitions and learns again from some of them, drawn uniformly."""
+    """Experience replay: learns again from remembered transitions, drawn uniformly."""
     return empty_memory(agent.shared("buffer", _BUFFER)), _replay(setup, agent)
 
 
@@ -94,13 +94,13 @@ def replay(setup: Setup, agent: Agent) -> Built:
     replays=True,
 )
 def prioritized_replay(setup: Setup, agent: Agent) -> Built:
-    """Remembers transitions and learns again from some of them, likelier where the error was large."""
+    """Prioritized replay: learns again from remembered transitions, more often where the error was large."""
     memory = empty_prioritized_memory(agent.shared("buffer", _BUFFER), agent.shared("exponent", _EXPONENT))
     return memory, _replay(setup, agent)
 
 
 def _counts(setup: Setup, agent: Agent, forgets: float = 0.0) -> ForwardModel:
-    """The one-step forward model by counts, which forget at the rate of the agent's `forget`, or by default this."""
+    """A counted one-step forward model, which forgets at the agent's rate `forget`, by default `forgets`."""
     rows = empty_counts(setup.fan_out())
     return one_step_forward(setup, agent, rows, forgets=agent.shared("forget", forgets))
 

@@ -1,4 +1,4 @@
-"""Kinds that plan by full backups of a counted model: the most urgent ones first, or all of them."""
+"""Kinds that plan by full backups of a counted model: in order of priority, or all at once."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from backcast.planners.sweeping import ByCostToGo, MooreAtkeson, PengWilliams
 from backcast.values.table import zeros
 
 ONE_BY_ONE = "it sets one value to what its model expects, and where states share features that changes others"
-_BACKUPS = 5  # after each real step
+_BACKUPS = 5  # default number after each real step
 
 
 @register(
@@ -56,7 +56,7 @@ def sweeping(setup: Setup, agent: Agent) -> Built:
     averages=True,
 )
 def small_backups(setup: Setup, agent: Agent) -> Built:
-    """Prioritized sweeping by small backups, O(1) each; real steps are learned from by its planner, never by TD."""
+    """Prioritized sweeping by small backups, O(1) each; its planner learns from real steps, not TD."""
     return two_way_model(setup, agent), small_backups_planner(setup, agent, BySize()), TD(False)
 
 
@@ -71,19 +71,19 @@ def small_backups(setup: Setup, agent: Agent) -> Built:
     averages=True,
 )
 def certainty_equivalence(setup: Setup, agent: Agent) -> Built:
-    """After each episode the values that solve the counted model, whatever TD made of them during the episode."""
+    """After each episode, sets the values to the solution of the counted model; TD learns during the episode."""
     pairs = setup.n_states * setup.n_actions
     planner = CertaintyEquivalence(no_pairs(pairs), no_edges(), np.zeros(pairs), np.zeros(pairs))
     return two_way_model(setup, agent), planner
 
 
 def small_backups_planner(setup: Setup, agent: Agent, urgency: Urgency) -> SmallBackups:
-    """A planner that has passed on nothing yet."""
+    """A planner with no backups made yet."""
     n_states, backups = setup.n_states, agent.shared("sample", _BACKUPS)
     return SmallBackups(backups, np.zeros(n_states), empty_queue(n_states), urgency, no_edges())
 
 
 def two_way_model(setup: Setup, agent: Agent) -> TwoWayModel:
-    """A model in which nothing was counted yet."""
+    """A model without counts."""
     rows, led_here = empty_counts(setup.fan_out()), empty_counts(setup.fan_in())
     return TwoWayModel(rows, led_here, setup.n_actions, agent.shared("forget", 0.0))

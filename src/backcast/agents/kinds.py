@@ -1,8 +1,8 @@
-"""The kinds of agents: which model, planner and learner each is made of.
+"""The kinds of agents: the model, planner and learner of each.
 
 A kind is a function from a `Setup` (the world's sizes and, if known, the world) and an agent's settings to a model,
-a planner and, if it is not TD or Q-learning, a learner. `register` adds one; Backcast's own are registered in the same
-way.
+a planner and optionally a learner (default: TD or Q-learning). `register` adds one; Backcast's own are registered in
+the same way.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,24 +39,24 @@ Rule = Callable[["Kind", Mapping[str, Any], str], Iterable[tuple[bool, str]]]
 Built = tuple[ModelPart, PlannerPart[Any, Any]] | tuple[ModelPart, PlannerPart[Any, Any], LearnerPart]
 Build = Callable[["Setup", "Agent"], Built]
 B = TypeVar("B", bound=Build)
-RESERVED = ("kind", "label", "only", "grid", "search")  # keys of an agent in a study, beside its settings
+RESERVED = ("kind", "label", "only", "grid", "search")  # keys of an agent in a study besides its settings
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What an agent is told about where it will live.
+    """What an agent is told about its world.
 
-    Only the true models look at the transitions of `world`; others take from it what can follow what, where it ends and
-    where its states lie.
+    Only true models read the transitions of `world`. Other models read only its graph, its terminal states and its
+    layout.
 
     Attributes:
         n_states: S.
         n_actions: A, 1 in prediction.
         discount: γ.
         world: the world, if it is known.
-        seed: of the run.
-        max_steps: where episodes are cut off, if they are.
-        observations: the memory of observations, n_states of them, if states have no numbers of their own.
+        seed: seed of the run.
+        max_steps: number of steps after which episodes are truncated, if they are.
+        observations: the memory of observations, with room for n_states of them, if states are not numbered.
         values: the agent's values, if they are linear in features.
     """
 
@@ -70,11 +70,11 @@ class Setup:
     values: LinearValues | None = None
 
     def stream(self, purpose: int = 0) -> Stream:
-        """Random numbers apart from those of the world and of actions: 0 planning, 1 models, 2 planning forward."""
+        """A random stream apart from those of the world and the actions: 0 planning, 1 models, 2 planning forward."""
         return imagination(self.seed, purpose)
 
     def features(self, recipe: FeatureMap) -> tuple[Features, int, int]:
-        """The features of all states, how many there are, and how many of them were given."""
+        """The features of all states, their number, and how many of them were given."""
         if self.observations is not None:
             return self.observations.features(recipe)
         return features_of_states(recipe, self.world or self.n_states, self.seed if _drawn_by_seeds(recipe) else 0)
@@ -85,7 +85,7 @@ class Setup:
         return self.n_actions == 1
 
     def refuse_observations(self, agent: "Agent") -> None:
-        """Raise InputError unless states have numbers of their own, for a model of such states."""
+        """Raise InputError if states are not numbered, for models that need numbered states."""
         if self.observations is not None:
             raise InputError(
                 f"agent: {agent.name!r} has a model of numbered states; the observation space is"
@@ -93,11 +93,11 @@ class Setup:
             )
 
     def fan_in(self) -> Indices:
-        """Places for the rows of a backward model, (S,): 0 where the graph is not known (rows then grow)."""
+        """Room for each row of a backward model, (S,): 0 where the graph is unknown (rows then grow)."""
         return np.zeros(self.n_states, dtype=np.int64) if self.world is None else self.world.fan_in
 
     def fan_out(self) -> Indices:
-        """Places for the rows of a forward model, (S·A,)."""
+        """Room for each row of a forward model, (S·A,)."""
         rows = self.n_states * self.n_actions
         return np.zeros(rows, dtype=np.int64) if self.world is None else self.world.fan_out
 
@@ -107,17 +107,17 @@ class Agent:
     """An agent's settings; made by `backcast.agent`, which checks them.
 
     Attributes:
-        kind: which models, planners and learners it is made of (`backcast list` names the kinds).
-        frame: "previous" (plan from s), "current" (plan from s') or None for the kind's usual one.
+        kind: the name of its kind (`backcast list` shows all kinds).
+        frame: "previous" (plan from s), "current" (plan from s') or None for the kind's default.
         learn: False for pure planning.
         alpha: step size of learning; a number, or one per episode.
         alpha_model: step size of model learning.
         alpha_plan: step size of planning; None: alpha.
-        epsilon: how often a control agent acts at random.
-        schedule: "linear" (numbers fall to 0 over the run), "constant", or "average" (α / n for the n-th update of an
+        epsilon: probability of a random action in control.
+        schedule: "linear" (rates fall to 0 over the run), "constant", or "average" (α / n for the n-th update of an
             entry).
         epsilon_schedule: "linear" or "constant"; None: linear if `schedule` is.
-        settings: what else the kind takes, such as ("model", "counts"); `get` looks one up.
+        settings: further settings of the kind, such as ("model", "counts"); `get` looks one up.
     """
 
     kind: str
@@ -133,7 +133,7 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """As in exported tables: `kind` or `kind@frame`, with `pure:` before it where there is no learning.
+        """The name in exported tables: `kind` or `kind@frame`, with the prefix `pure:` if learn=False.
 
         Settings of the kind follow: `backward@previous,model=counts`.
         """
@@ -141,7 +141,7 @@ class Agent:
         return ("" if self.learn else "pure:") + self.kind + frame + describe(self.settings)
 
     def get(self, setting: str, usual: object = None) -> Any:
-        """The value of a setting; if it was not given the default of its kind, and if there is none the usual one."""
+        """Return a setting. If it was not given, return the default of its kind, or else `usual`."""
         given = dict(self.settings)
         if setting in given:
             return given[setting]
@@ -149,7 +149,7 @@ class Agent:
         return usual if default is None else default
 
     def shared(self, setting: str, usual: object = None) -> Any:
-        """The same of one of Backcast's settings: what its kind registered by this name is something else."""
+        """As `get`, for Backcast's own setting of this name, ignoring one that the kind registered itself."""
         return usual if KINDS[self.kind].has_own(setting) else self.get(setting, usual)
 
     @property
@@ -170,16 +170,16 @@ class Agent:
 
     @property
     def begins_alike(self) -> bool:
-        """Whether seeds begin with the same parts, but for their random numbers.
+        """Whether all seeds begin with the same parts, except for their random numbers.
 
-        Backcast's own kinds ask a setup for nothing else of the seed; what other kinds do with it is not known.
+        Backcast's own kinds use the seed of a setup for nothing else; for third-party kinds this is not known.
         """
         recipes = self.get("features"), self.get("model_features")
         return KINDS[self.kind].is_builtin and not any(_drawn_by_seeds(each) for each in recipes if each is not None)
 
     @property
     def span(self) -> tuple[str, Any]:
-        """Which setting says how far its model looks, and its value: `horizon`, 1 if nothing else is said."""
+        """The setting that says how far its model looks, and its value; by default `horizon`, 1."""
         if not KINDS[self.kind].spans:
             return "horizon", 1
         given = ((name, self.shared(name)) for name in ("weights", "lam", "option"))
@@ -187,7 +187,7 @@ class Agent:
 
     @property
     def looks_far(self) -> bool:
-        """Whether it has a model, which spans several steps."""
+        """Whether it has a model that spans several steps."""
         return self.span != ("horizon", 1)
 
     @property
@@ -200,12 +200,12 @@ class Agent:
         return np.stack([_per_episode(name, *rate, episodes) for name, rate in self._rates.items()], axis=1)
 
     def rates_at_first(self) -> tuple[Vector, Mask]:
-        """(4,) the same at the first step of a run of a given number of steps, and whether each falls to 0 over it."""
+        """The rates at the first step of a run of a given number of steps, (4,); whether each falls to 0 over it."""
         for name, (rate, _) in self._rates.items():
             if np.ndim(rate) > 0:
                 raise InputError(
-                    f"{name}: a list with one for each episode given, but a run of so many steps has as many episodes"
-                    " as it takes; give a number"
+                    f"{name}: a list with one for each episode given, but the number of episodes in a run of steps is"
+                    " not known in advance; give a number"
                 )
         first, falls = zip(*self._rates.values(), strict=True)
         return np.array(first, dtype=np.float64), np.array(falls)
@@ -228,13 +228,13 @@ class Agent:
         return self.schedule == "average"
 
     def step_sizes(self, setup: Setup) -> StepSizes:
-        """How far updates of values go, counted apart from all others: for one learner or one planner."""
+        """New step sizes of value updates, with their own counts: for one learner or one planner."""
         if self.averages and setup.values is not None:
             return step_sizes_of_features(setup.values)
         return step_sizes(self.averages, setup.n_states * setup.n_actions)
 
     def build(self, setup: Setup) -> Parts:
-        """The parts of this agent, at work in a world."""
+        """Build the parts of this agent for a world."""
         self.refuse_network()
         kind = KINDS[self.kind]
         kind.check(setup, self)
@@ -246,7 +246,7 @@ class Agent:
         if setup.values is not None:
             _refuse_tables(kind.name, (planner, *learner))
         return Parts(
-            cast(Model, model),  # `part` has added what it leaves out
+            cast(Model, model),  # `part` has added the missing methods
             cast(AnyPlanner, planner),
             cast(Learner, learner[0] if learner else TD(self.learn, self.step_sizes(setup))),
             values,
@@ -260,31 +260,31 @@ class Kind(Registered):
     """A kind of agent.
 
     Attributes:
-        name: what `backcast.agent` calls it.
-        summary: one line for `backcast list`.
-        build: makes a model, a planner and perhaps a learner for a setup.
-        frame: the usual frame of its planner ("each": of each of its planners); None if it plans from neither s nor s'.
-        only: "prediction" or "control" if it works in one of them only.
-        plans: whether it can do without learning beside (pure planning).
-        settings: the names of the settings that it takes besides those that all take.
+        name: name in `backcast.agent`.
+        summary: line in `backcast list`.
+        build: function that makes a model, a planner and optionally a learner for a setup.
+        frame: the default frame of its planner ("each": both, by its two planners); None if it plans from neither.
+        only: "prediction" or "control" if it works in only one of them.
+        plans: whether pure planning (learn=False) is possible.
+        settings: the names of its settings besides the common ones.
         reference: where it was published.
-        direction: "forward", "backward" or "both" if it plans so from the states of a step; else None.
-        true: whether it plans with the true model, whatever its settings are.
-        learns_model: whether the step size of the model makes a difference to it.
-        counterpart: the kind that does the same in worlds of the other purpose.
-        numbered: whether it needs states that have numbers, rather than observations of a Box.
+        direction: direction of planning from the states of a step: "forward", "backward" or "both"; otherwise None.
+        true: whether it always plans with the true model.
+        learns_model: whether the step size of the model matters to it.
+        counterpart: the corresponding kind for worlds of the other purpose.
+        numbered: whether it needs numbered states, rather than observations of a Box.
         table_only: why its values cannot be linear in features; empty if they can.
-        averages: whether its parts count updates where schedule is "average", with `agent.step_sizes(setup)`.
-        spans: whether `horizon`, `weights`, `lam` and `option` say how far its model looks, not how far traces or
-            returns reach.
-        connects_pairs: whether it may connect every pair s, a with every other, whatever its settings are.
+        averages: whether its parts support schedule="average", with `agent.step_sizes(setup)`.
+        spans: whether `horizon`, `weights`, `lam` and `option` say how far its model looks, rather than how far traces
+            or returns reach.
+        connects_pairs: whether it may connect every pair s, a with every other, whatever its settings.
         replays: whether it learns again from transitions that it remembers; with a network, from the network's memory.
-        family: the heading that figures have it under, in the colour of the family; empty if it has none.
-        label: what figures and the lab call it; by default its name.
-        own: the settings that were registered with it, rather than those of Backcast's table.
-        defaults: what is taken of its settings that are not given, where that is not the default of the table.
-        rules: which of its settings cannot be together. A rule takes the kind, the settings given and the schedule, and
-            yields pairs: whether something is the case, and the reason why it is refused then.
+        family: its heading and colour in figures; empty if it has none.
+        label: its name in figures and the lab; by default `name`.
+        own: the settings that were registered with it, in contrast to those of Backcast's table.
+        defaults: defaults of its settings that differ from those of the table.
+        rules: which of its settings cannot be combined. A rule takes the kind, the given settings and the schedule, and
+            yields pairs: whether the rule is broken, and the reason for the refusal.
     """
 
     name: str
@@ -308,43 +308,48 @@ class Kind(Registered):
     family: str = ""
     label: str = ""
     own: tuple[Setting, ...] = ()
-    defaults: FrozenDict = FrozenDict()  # noqa: RUF009  it does not change
+    defaults: FrozenDict = FrozenDict()  # noqa: RUF009  immutable
     rules: tuple[Rule, ...] = ()
 
     @property
     def function(self) -> Build:
-        """What was registered."""
+        """The registered function."""
         return self.build
 
     @property
     def table(self) -> dict[str, Setting]:
-        """What it takes besides what all take, in a fixed order: that of Backcast's table, then its own."""
+        """Its settings besides the common ones: those of Backcast's table, in that order, then its own."""
         known = {name: setting for name, setting in SETTINGS.items() if name in self.settings}
         table = {**known, **{setting.name: setting for setting in self.own}}
         return table | {name: replace(table[name], default=default) for name, default in self.defaults.items()}
 
     def usual(self, name: str, given: Mapping[str, Any]) -> Any:
-        """The default of a setting, beside those given; None if there is none."""
+        """The default of a setting, given the other settings; None if there is none."""
         if name not in self.settings:
             return None
         setting = next((each for each in self.own if each.name == name), None) or SETTINGS[name]
         return (replace(setting, default=self.defaults[name]) if name in self.defaults else setting).usual(given)
 
     def has_own(self, name: str) -> bool:
-        """Whether it registered a setting by this name, whatever Backcast calls so."""
+        """Whether it registered a setting of its own under this name."""
         return any(setting.name == name for setting in self.own)
 
     @property
     def in_words(self) -> str:
-        """What figures and the lab call it."""
+        """Its name in figures and the lab."""
         return self.label or self.name.replace("-", " ")
 
     def check(self, setup: Setup, agent: Agent) -> None:
-        """Refuse a world in which this agent makes no sense."""
+        """Raise InputError if this agent does not suit the world."""
         if self.numbered:
             setup.refuse_observations(agent)
+        if setup.world is not None and setup.world.motion is not None and not agent.has_network:
+            raise InputError(
+                f"agent: {agent.name!r} needs numbered states, and those of {setup.world.name} are vectors; give it"
+                " network=backcast.networks.mlp(64, 64)"
+            )
         here = "prediction" if setup.is_prediction else "control"
-        tied = self.direction in ("backward", "both") or agent.looks_far  # to a policy
+        tied = self.direction in ("backward", "both") or agent.looks_far  # tied to a policy
         only = "prediction" if agent.knows_the_truth and tied else self.only
         if only is not None and only != here:
             hint = f"; in {here} use {self.counterpart!r}" if self.counterpart else ""
@@ -384,15 +389,15 @@ def register(
     Its docstring is shown by `backcast list`.
 
     Args:
-        name: what `backcast.agent` calls it.
-        frame: the usual frame of its planner, if it plans from s or s'.
-        only: "prediction" or "control" if it works in one of them only.
-        plans: whether it can do without learning beside; by default, if it has a frame.
-        settings: what it takes besides what all kinds take. The name of one of Backcast's settings means that one; any
-            other name is a free setting, which `agent.get(name)` gives back as it was given; a `Setting` has bounds and
-            a meaning of its own, also if one of Backcast's has the same name.
+        name: name in `backcast.agent`.
+        frame: the default frame of its planner, if it plans from s or s'.
+        only: "prediction" or "control" if it works in only one of them.
+        plans: whether pure planning (learn=False) is possible; by default, if it has a frame.
+        settings: its settings besides the common ones. The name of one of Backcast's settings means that setting. Any
+            other name is a free setting, which `agent.get(name)` returns as it was given. A `Setting` has its own
+            bounds and meaning, even if one of Backcast's settings has the same name.
         reference: where it was published.
-        defaults: by name, what `agent.get` returns of settings that are not given, where that is not the default of the
+        defaults: what `agent.get` returns for settings that are not given, by name, if that differs from the default of
             setting itself.
         more: the other attributes of `Kind`.
     """
@@ -421,7 +426,7 @@ def register(
 
 
 def _refuse_tables(kind: str, parts: Iterable[PlannerPart[Any, Any] | LearnerPart]) -> None:
-    """Raise if a part needs a table of values, and they are linear in features."""
+    """Raise InputError if a part needs a table of values, for agents whose values are linear in features."""
     for part in (each for one in parts for each in with_all_inside(one)):
         if part.needs_table():
             raise InputError(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from backcast.agents import neural_makers
 from backcast.agents.estimators import ESTIMATORS, Estimated, register_estimator
 from backcast.agents.kinds import Agent, Setup
 from backcast.agents.settings import RESIDUALS, RIDGE, with_setting
@@ -38,11 +39,11 @@ _ALONG_NO_STATE = "its updates are along the features of no state, and those of 
 
 
 class LinearModels:
-    """Makes the models of one agent: each is a regression on the features z(s) that models are conditioned on.
+    """Makes the models of one agent: each is a regression on features z(s).
 
     Attributes:
         inputs: z(s), of width D.
-        values: of the agent.
+        values: the agent's values.
         forward: whether models look forward.
     """
 
@@ -57,20 +58,20 @@ class LinearModels:
         self.ridge = agent.shared("ridge", RIDGE) if by_rls else None
 
     def abstract(self) -> Estimated:
-        """The corrections themselves."""
+        """A model of the corrections themselves."""
         return CorrectionModel(self._fit(self.values.w.size, self._corrected()), self.forward), LearnedCorrection()
 
     def naive(self) -> Estimated:
-        """The mean of the features before."""
+        """A model of the mean of the preceding features."""
         return self._of_features(0), MeanFeatures()
 
     def gaussian(self) -> Estimated:
-        """The mean of the features before, and residuals to draw around it."""
+        """A model of the mean of the preceding features, with residuals to sample around it."""
         samples, residuals = self.agent.shared("sample", 1), self.agent.shared("buffer", RESIDUALS)
         return self._of_features(residuals), DrawnFeatures(samples, np.zeros(self.values.w.size), self.setup.stream())
 
     def expectation(self) -> Estimated:
-        """Expected features, or a measure over pairs."""
+        """A model of expected features, or of a measure over pairs."""
         return self._planned(self._expectation())
 
     def exponential(self, objective: int) -> Estimated:
@@ -78,7 +79,7 @@ class LinearModels:
         return self._planned(self._exponential(objective))
 
     def _planned(self, model: ModelPart) -> Estimated:
-        """A model of outcomes, and how it is planned with."""
+        """A model of outcomes, and how to plan with it."""
         samples, step_sizes = self.agent.shared("sample"), self.agent.step_sizes(self.setup)
         if samples is not None:
             return model, SampledOutcomes(samples, self.setup.stream(), step_sizes)
@@ -124,7 +125,7 @@ class LinearModels:
         return ExponentialBackward(family, self._rewards(), np.zeros(self.values.w.size), scale, objective)
 
     def _rewards(self) -> BilinearReward:
-        """Between features of both states in prediction, of the later state alone in control."""
+        """A reward model: bilinear in the features of both states in prediction; of the later state only in control."""
         setup, n = self.setup, self.values.n_features
         if setup.is_prediction:
             return BilinearReward(self._fit(n, self._fan(self.width), fills=False), self.values.features)
@@ -134,7 +135,7 @@ class LinearModels:
         return BilinearReward(self._fit(1, self._fan(1), fills=False), only)
 
     def _fan(self, width: int, beside: int = 0) -> Indices | None:
-        """How many outputs can follow from, or lead to, each state, and `beside` them; None if that is not known."""
+        """The number of outputs that can follow or lead to each state, plus `beside`; None if unknown."""
         world = self.setup.world
         if world is None:
             return None
@@ -143,7 +144,7 @@ class LinearModels:
         return world.fan_out.reshape(-1, self.setup.n_actions).max(axis=1) * width + beside
 
     def _corrected(self) -> Indices | None:
-        """How many weights the correction of each state can touch; looking forward, its own of all actions."""
+        """The number of weights that the correction of each state can change; looking forward, its own."""
         if not self.forward:
             return self._fan(self.width)
         return np.full(self.setup.n_states, self.setup.n_actions * self.width)
@@ -151,9 +152,9 @@ class LinearModels:
     def _fit(
         self, outputs: int, fan: Indices | None, n_actions: int = 1, fills: bool = True, ridge: float | None = None
     ) -> Regression:
-        """A regression on z(s), with room for what can be observed.
+        """A regression on z(s), with room for everything that can be observed.
 
-        In a step of LMS a feature takes over outputs from all others that are present, and in the end from all.
+        In a step of LMS a feature takes over outputs from all others that are active, and over time from all.
         """
         known = self.setup.world is not None
         lone = int(np.diff(self.inputs.offset).max(initial=0)) <= 1
@@ -170,7 +171,7 @@ class LinearModels:
 
 @register_estimator("expectation", linear=True, takes=("learn_by",))
 def expectation(setup: Setup, agent: Agent, forward: bool) -> Estimated:
-    """Expected features of what follows; looking backward, a measure over the pairs before."""
+    """Expected features of the successor; looking backward, a measure over the preceding pairs."""
     return LinearModels(setup, agent, forward).expectation()
 
 
@@ -182,13 +183,13 @@ def expectation(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     not_averaged=_ALONG_NO_STATE,
 )
 def naive(setup: Setup, agent: Agent, forward: bool) -> Estimated:
-    """Looking backward, the mean of the features before, as if it were those of one pair."""
+    """Looking backward, the mean of the preceding features, used as if it were the features of one pair."""
     return LinearModels(setup, agent, forward).naive()
 
 
 @register_estimator("likelihood", linear=True, takes=("sample",))
 def likelihood(setup: Setup, agent: Agent, forward: bool) -> Estimated:
-    """An exponential family over the states known, learned by maximum likelihood: the softmax of linear models."""
+    """An exponential family over the known states, learned by maximum likelihood: the softmax of linear models."""
     return LinearModels(setup, agent, forward).exponential(LIKELIHOOD)
 
 
@@ -210,7 +211,13 @@ def gaussian(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     return LinearModels(setup, agent, forward).gaussian()
 
 
-@register_estimator("abstract", linear=True, not_averaged=_ALONG_NO_STATE)
+@register_estimator(
+    "abstract",
+    linear=True,
+    by_network=neural_makers.abstract,
+    not_planner_aware="it learns the correction itself, and has no outcomes",
+    not_averaged=_ALONG_NO_STATE,
+)
 def abstract(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """The expected corrections themselves, as functions of the features."""
     return LinearModels(setup, agent, forward).abstract()
@@ -223,12 +230,12 @@ def abstract(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     not_averaged="it is learned for one step size that all states share, and then each has its own",
 )
 def meta(setup: Setup, agent: Agent, forward: bool) -> Estimated:
-    """The same family as "likelihood", learned so that little error is left after planning with it."""
+    """The same family as "likelihood", learned to minimise the error that is left after planning with it."""
     return LinearModels(setup, agent, forward).exponential(META)
 
 
 def _learn_by(given: Mapping[str, Any]) -> str | None:
-    """LMS, for models to which it makes a difference."""
+    """The default, LMS, for models to which the setting applies."""
     model = ESTIMATORS.get(given.get("model", "expectation"))
     return "lms" if "features" in given and model is not None and "learn_by" in model.takes else None
 

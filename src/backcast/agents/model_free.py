@@ -1,4 +1,4 @@
-"""The model-free neighbours of the paper's agents: SARSA, returns, traces, and the traces that are expected."""
+"""Model-free baselines: SARSA, Monte Carlo returns, eligibility traces and expected traces."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from backcast.values.step_sizes import step_sizes_at_first
 
 _LEARNS: dict[str, Any] = {"learns_model": False, "averages": True, "rules": (about_memory,)}
 _LAM = 0.9
-_MOST_PLACES = 20_000_000  # of expected traces, 24 bytes each
+_MOST_PLACES = 20_000_000  # entries of expected traces, 24 bytes each
 
 
 @register(
@@ -34,7 +34,7 @@ _MOST_PLACES = 20_000_000  # of expected traces, 24 bytes each
     **_LEARNS,
 )
 def sarsa(setup: Setup, agent: Agent) -> Built:
-    """Learns what the policy that acts is worth, from the action that it took next: SARSA, or n-step SARSA."""
+    """SARSA or n-step SARSA: learns the values of the behaviour policy from the next action taken."""
     return NoModel(), NoPlanner(), Sarsa(_window(setup, agent))
 
 
@@ -52,7 +52,7 @@ def sarsa(setup: Setup, agent: Agent) -> Built:
     **_LEARNS,
 )
 def expected_sarsa(setup: Setup, agent: Agent) -> Built:
-    """Learns what the policy that acts is worth, from all that it might do next: Expected SARSA, also over n steps."""
+    """Expected SARSA, also over n steps: learns the values of the behaviour policy, averaging over next actions."""
     return NoModel(), NoPlanner(), ExpectedSarsa(_window(setup, agent))
 
 
@@ -66,7 +66,7 @@ def expected_sarsa(setup: Setup, agent: Agent) -> Built:
     **_LEARNS,
 )
 def monte_carlo(setup: Setup, agent: Agent) -> Built:
-    """Learns values from the returns of whole episodes: every-visit Monte Carlo."""
+    """Every-visit Monte Carlo: learns values from the returns of whole episodes."""
     return NoModel(), NoPlanner(), monte_carlo_learner(setup.max_steps, agent.step_sizes(setup))
 
 
@@ -83,7 +83,7 @@ def monte_carlo(setup: Setup, agent: Agent) -> Built:
     **_LEARNS,
 )
 def td_lambda(setup: Setup, agent: Agent) -> Built:
-    """Learns values from real steps, with eligibility traces: TD(λ)."""
+    """TD(λ): learns values from real steps, with eligibility traces."""
     traces = no_traces(1, setup.n_states * setup.n_actions)
     replacing = agent.shared("traces") == "replacing"
     return NoModel(), NoPlanner(), TraceLearner(traces, _lam(agent), replacing, agent.step_sizes(setup))
@@ -102,7 +102,7 @@ def td_lambda(setup: Setup, agent: Agent) -> Built:
     **_LEARNS,
 )
 def q_lambda(setup: Setup, agent: Agent) -> Built:
-    """Learns values from real steps, with traces that are cut by exploration: Watkins's Q(λ)."""
+    """Watkins's Q(λ): learns values from real steps, with traces that are cut by exploration."""
     return td_lambda(setup, agent)
 
 
@@ -118,7 +118,7 @@ def q_lambda(setup: Setup, agent: Agent) -> Built:
     averages=True,
 )
 def expected_trace(setup: Setup, agent: Agent) -> Built:
-    """Learns which pairs lead to a pair and gives all of them credit: expected eligibility traces, ET(λ)."""
+    """Expected eligibility traces, ET(λ): learns which pairs lead to a pair and gives credit to all of them."""
     pairs = setup.n_states * setup.n_actions
     if pairs**2 > _MOST_PLACES:
         raise InputError(
@@ -130,7 +130,7 @@ def expected_trace(setup: Setup, agent: Agent) -> Built:
 
 
 def _window(setup: Setup, agent: Agent) -> Window:
-    """Room for as many steps as an n-step method waits for."""
+    """A window with room for the steps of an n-step method."""
     return empty_window(agent.get("horizon", 1), setup.discount, agent.step_sizes(setup))
 
 

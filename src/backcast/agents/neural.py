@@ -5,19 +5,27 @@ step of Algorithm 1 from a batch of transitions: the model learns, the values le
 the batch is the transition that was just experienced, and values bootstrap from themselves.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.kinds import KINDS, Agent
-from backcast.core.errors import InputError
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
-from backcast.models.neural.contract import ModelNet, NeuralBackwardModel, NeuralForwardModel, Remembered
-from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveForward
-from backcast.models.neural.softmax import SoftmaxBackward, SoftmaxForward
+from backcast.models.neural.contract import (
+    Lesson,
+    ModelNet,
+    NeuralBackwardModel,
+    NeuralForwardModel,
+    NeuralModel,
+    Objective,
+    Remembered,
+    Ways,
+)
+from backcast.models.neural.objectives import OBJECTIVES
 from backcast.networks.modules import Function, Head, Params, make
 from backcast.planners.neural import (
     Imagined,
@@ -29,6 +37,7 @@ from backcast.planners.neural import (
 )
 from backcast.values.neural import LOSSES, OPTIMISERS, Eyes, NeuralValues, Optimiser, Transitions
 
+_MODELS = 1_000_000  # models draw apart from planners
 DTYPES = {"float32": jnp.float32, "float64": jnp.float64}
 
 
@@ -44,6 +53,13 @@ class Spec(NamedTuple):
     shape: tuple[int, ...]
     n_states: int
     n_actions: int
+
+
+class Told(NamedTuple):
+    """What a model is told, besides an agent's settings: where it lives, and how many parameters the values have."""
+
+    spec: Spec
+    n_parameters: int
 
 
 class Learned(NamedTuple):
@@ -71,9 +87,14 @@ class Learned(NamedTuple):
 class ModelAtWork(NamedTuple):
     """A model and its network without parameters, which are at this place among those of all models."""
 
-    model: NeuralBackwardModel | NeuralForwardModel
+    model: NeuralModel
     function: Function
     forward: bool
+    objective: Objective
+
+
+Plan = Callable[[Agent, NeuralValues, ModelAtWork], NeuralPlanner]
+Planned = tuple[NeuralModel, Plan]  # a model, and how it is planned with
 
 
 class NeuralAgent(NamedTuple):
@@ -87,6 +108,7 @@ class NeuralAgent(NamedTuple):
         learns: False for pure planning.
         shared: whether models and values have one body.
         online: whether it learns from each transition as it comes, without memory and target network.
+        steps: how many its models look back, or ahead.
         init: from a key to the first parameters of values and of models.
     """
 
@@ -97,6 +119,7 @@ class NeuralAgent(NamedTuple):
     learns: bool
     shared: bool
     online: bool
+    steps: int
     init: Callable[[jax.Array], tuple[Params, tuple[Params, ...]]]
 
     def begin(self, key: jax.Array) -> Learned:
@@ -113,6 +136,7 @@ class NeuralAgent(NamedTuple):
         state: Learned,
         eyes: Eyes,
         batch: Transitions,
+        ways: Ways | None,
         pairs: Remembered,
         again: Transitions,
         discount: jax.Array,
@@ -125,6 +149,7 @@ class NeuralAgent(NamedTuple):
             state: what was learned so far.
             eyes: from what memories hold to observations.
             batch: transitions.
+            ways: of as many steps as models look back; None if that is one.
             pairs: remembered ones, as candidates of models.
             again: transitions for those who replay.
             discount: γ.
@@ -132,7 +157,9 @@ class NeuralAgent(NamedTuple):
             key: of JAX.
         """
         for place in range(len(self.models)):
-            state = self._learn_model(state, place, eyes, batch, rates)
+            values, target, learning_key = state.values, self._target(state), jax.random.fold_in(key, _MODELS + place)
+            lesson = Lesson(batch, ways, pairs, self.values, values, target, discount, learning_key)
+            state = self._learn_model(state, place, eyes, lesson, rates)
         if self.learns:
             (_, largest), gradient = jax.value_and_grad(self.values.learning_loss, has_aux=True)(
                 state.values, self._target(state), eyes, batch, discount
@@ -170,12 +197,16 @@ class NeuralAgent(NamedTuple):
     def _target(self, state: Learned) -> Params:
         return state.values if self.online else state.target
 
-    def _learn_model(self, state: Learned, place: int, eyes: Eyes, batch: Transitions, rates: jax.Array) -> Learned:
+    def _learn_model(self, state: Learned, place: int, eyes: Eyes, lesson: Lesson, rates: jax.Array) -> Learned:
         """A step of one model; of a shared encoder, it moves the body of the values."""
         at_work, params = self.models[place], state.models[place]
         if self.shared:
             params = {**params, "body": state.values["body"]}
-        gradient = jax.grad(lambda params: at_work.model.loss(ModelNet(at_work.function, params, eyes), batch))(params)
+
+        def loss(params: Params) -> jax.Array:
+            return at_work.objective(at_work.model, ModelNet(at_work.function, params, eyes), lesson)
+
+        gradient = jax.grad(loss)(params)
         params, optimiser = self.optimiser.step(params, gradient, state.model_optimisers[place], rates[ALPHA_MODEL])
         values = {**state.values, "body": params["body"]} if self.shared else state.values
         return state._replace(
@@ -220,17 +251,13 @@ def _put(items: tuple[Params, ...], place: int, item: Params) -> tuple[Params, .
 
 def neural_agent(agent: Agent, spec: Spec) -> NeuralAgent:
     """The parts of an agent with a network, where it is told to live."""
-    network, dtype = agent.get("network"), DTYPES[agent.get("precision")]
-    online = agent.get("memory") == 0
-    looks = [
-        forward
-        for forward in (True, False)
-        if KINDS[agent.kind].direction in ("forward" if forward else "backward", "both")
-    ]
-    models = [_model(agent, spec, forward) for forward in looks]
-    heads: list[dict[str, Head]] = [{"q": Head(spec.n_actions)}, *(model.heads() for model in models)]
-    with_no_key = jax.random.key(0)
-    functions = [make(network, with_no_key, spec.shape, head, dtype)[0] for head in heads]
+    network, dtype, with_no_key = agent.get("network"), DTYPES[agent.get("precision")], jax.random.key(0)
+    looks = [forward for forward in (True, False) if looks_there(agent, forward)]
+    of_values: dict[str, Head] = {"q": Head(spec.n_actions)}
+    function, params = make(network, with_no_key, spec.shape, of_values, dtype)
+    told = Told(spec, sum(leaf.size for leaf in jax.tree.leaves(params)))
+    made: list[Planned] = [_by_network(agent)(told, agent, forward) for forward in looks]
+    heads = [of_values, *(model.heads() for model, _ in made)]
 
     def init(key: jax.Array) -> tuple[Params, tuple[Params, ...]]:
         keys = jax.random.split(key, len(heads))
@@ -239,48 +266,53 @@ def neural_agent(agent: Agent, spec: Spec) -> NeuralAgent:
         )
         return values, tuple(others)
 
-    loss = agent.get("loss")
-    values = NeuralValues(functions[0], LOSSES.get(loss, loss), agent.get("double"))
+    loss, online = agent.get("loss"), agent.get("memory") == 0
+    values = NeuralValues(function, LOSSES.get(loss, loss), agent.get("double"))
+    objectives = OBJECTIVES[agent.get("objective", "likelihood")]
     at_work = tuple(
-        ModelAtWork(model, function, forward)
-        for model, function, forward in zip(models, functions[1:], looks, strict=True)
+        ModelAtWork(model, make(network, with_no_key, spec.shape, head, dtype)[0], forward, objectives[forward])
+        for (model, _), head, forward in zip(made, heads[1:], looks, strict=True)
     )
+    planners: list[tuple[NeuralPlanner, int]] = []
+    if KINDS[agent.kind].replays:
+        planners.append((NeuralReplay(values, agent.get("sample")), 0))
+    for place, ((_, plan), each) in enumerate(zip(made, at_work, strict=True)):
+        planners.append((plan(agent, values, each), place))
     return NeuralAgent(
         values,
         at_work,
-        tuple(_planners(agent, values, at_work, online)),
+        tuple(planners),
         _optimiser(agent),
         agent.learn,
         agent.get("encoder") == "shared",
         online,
+        agent.shared("horizon", 1),
         init,
     )
 
 
-def _planners(
-    agent: Agent, values: NeuralValues, models: tuple[ModelAtWork, ...], online: bool
-) -> Iterator[tuple[NeuralPlanner, int]]:
-    """Each planner, with the place of its model."""
-    if KINDS[agent.kind].replays:
-        yield NeuralReplay(values, agent.get("sample")), 0
-    for place, (model, function, forward) in enumerate(models):
-        usual = "previous" if forward else "current"
-        current = (agent.frame or usual) == "current"
-        if forward:
-            ahead = cast(NeuralForwardModel, model)
-            yield NeuralForwardPlanner(values, function, ahead, current, not agent.learn, online), place
-        else:
-            behind, samples = cast(NeuralBackwardModel, model), agent.get("sample") or 0
-            yield NeuralBackwardPlanner(values, function, behind, current, not agent.learn, samples), place
+def _by_network(agent: Agent) -> Callable[[Told, Agent, bool], Planned]:
+    """How a network computes the model of an agent."""
+    found = ESTIMATORS[agent.get("model")].by_network
+    assert found is not None
+    return found
 
 
-def _model(agent: Agent, spec: Spec, forward: bool) -> NeuralBackwardModel | NeuralForwardModel:
-    name = agent.get("model")
-    if name == "softmax":
-        if not spec.n_states:
-            raise InputError("model: 'softmax' is over numbered states, and here they have none; use 'contrastive'")
-        return (SoftmaxForward if forward else SoftmaxBackward)(spec.n_states, spec.n_actions)
-    return (ContrastiveForward if forward else ContrastiveBackward)(spec.n_actions)
+def looks_there(agent: Agent, forward: bool) -> bool:
+    """Whether it has a model that looks in this direction."""
+    return KINDS[agent.kind].direction in ("forward" if forward else "backward", "both")
+
+
+def plan_with_outcomes(agent: Agent, values: NeuralValues, at_work: ModelAtWork, samples: int = 0) -> NeuralPlanner:
+    """Planning with a model of what follows, or of what led here, in expectation or from samples."""
+    model, function, forward, _ = at_work
+    current = (agent.frame or ("previous" if forward else "current")) == "current"
+    if forward:
+        in_turn = agent.get("memory") == 0
+        return NeuralForwardPlanner(
+            values, function, cast(NeuralForwardModel, model), current, not agent.learn, in_turn
+        )
+    return NeuralBackwardPlanner(values, function, cast(NeuralBackwardModel, model), current, not agent.learn, samples)
 
 
 def _optimiser(agent: Agent) -> Optimiser:

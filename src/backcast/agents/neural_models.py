@@ -1,15 +1,39 @@
-"""The models that only a network computes: what the setting `model` calls them. `backcast.agents.neural` makes them."""
+"""The models that only a network computes: what the setting `model` calls them (`backcast.agents.neural_makers`)."""
 
 from typing import Any, NoReturn
 
+from backcast.agents import neural_makers
 from backcast.agents.estimators import register_estimator
 from backcast.agents.kinds import Agent, Setup
 from backcast.core.errors import InputError
 
 
-@register_estimator("contrastive", network=True)
+@register_estimator("contrastive", network=True, by_network=neural_makers.contrastive, far_by_network=True)
 def contrastive(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     """Which of the pairs, or next states, remembered belongs to a state: a softmax over candidates (InfoNCE)."""
+    _refuse(agent)
+
+
+@register_estimator(
+    "generative",
+    network=True,
+    by_network=neural_makers.generative,
+    not_forward="it imagines what was observed before; looking forward use 'deterministic' or 'contrastive'",
+    not_planner_aware="what it imagines is drawn, and no gradient passes a draw",
+)
+def generative(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """Looking backward, earlier observations drawn from a mixture (Gaussian for vectors, Bernoulli for images)."""
+    _refuse(agent)
+
+
+@register_estimator(
+    "deterministic",
+    network=True,
+    by_network=neural_makers.deterministic,
+    not_backward="of many states that led here the mean is none; use 'contrastive' or 'generative'",
+)
+def deterministic(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
+    """Looking forward, the mean of the next observation, from which values are bootstrapped."""
     _refuse(agent)
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any, cast
 
-from backcast.agents.combinations import PLANNING, about_memory, about_networks
+from backcast.agents.combinations import LEARNING, PLANNING
 from backcast.agents.estimators import ESTIMATORS, Estimated, Estimator
 from backcast.agents.kinds import Agent, Built, Setup, register
 from backcast.agents.linear_models import BUFFER, LEARN_BY
@@ -45,7 +45,7 @@ _PAPER = "Chelu, Precup and van Hasselt, Forethought and Hindsight in Credit Ass
     learns_model=False,
     settings=("horizon", "features", *NEURAL_VALUES),
     defaults={"horizon": 1},
-    rules=(about_networks, about_memory),
+    rules=LEARNING,
     reference="Sutton, Learning to Predict by the Methods of Temporal Differences, 1988; over n steps: Sutton and"
     " Barto, Reinforcement Learning, 2nd ed. 2018, section 7.1",
     spans=False,
@@ -68,7 +68,7 @@ def td(setup: Setup, agent: Agent) -> Built:
     learns_model=False,
     settings=("horizon", "features", *NEURAL_VALUES),
     defaults={"horizon": 1},
-    rules=(about_networks, about_memory),
+    rules=LEARNING,
     reference="Watkins, Learning from Delayed Rewards, 1989",
     spans=False,
     averages=True,
@@ -162,7 +162,7 @@ def true_backward(setup: Setup, agent: Agent) -> Built:
     reference=_PAPER,
 )
 def both(setup: Setup, agent: Agent) -> Built:
-    """Forward planning from s and backward planning from s' in each step, with counted models of both directions."""
+    """Plans forward from s and backward from s' in each step, with counted models of both directions."""
     others = (pair for pair in agent.settings if pair[0] != "model")
     counted = (("model", agent.get("model", "counts")), *others)
     ahead, behind = (dataclasses.replace(agent, kind=kind, settings=counted) for kind in ("forward", "backward"))
@@ -171,7 +171,7 @@ def both(setup: Setup, agent: Agent) -> Built:
 
 
 def _model_and_how(setup: Setup, agent: Agent, looks_forward: bool) -> Estimated:
-    """A model, as the agent's `model` says, and how it is planned with."""
+    """The model chosen by the agent's setting `model`, and how to plan with it."""
     if agent.shared("lam_by") == "td":
         return lambda_by_td(setup, agent, looks_forward)
     estimator = estimator_of(agent)
@@ -186,7 +186,7 @@ def _model_and_how(setup: Setup, agent: Agent, looks_forward: bool) -> Estimated
 
 
 def estimator_of(agent: Agent) -> Estimator:
-    """How an agent's model is estimated."""
+    """The estimator of an agent's model."""
     name = "true" if agent.knows_the_truth else agent.shared("model", usual_model(dict(agent.settings)))
     if name not in ESTIMATORS:
         raise InputError(f"model: {name!r} given, expected one of {', '.join(ESTIMATORS)}{nearest(name, ESTIMATORS)}")

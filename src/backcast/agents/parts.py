@@ -1,4 +1,4 @@
-"""What an agent is made of when it is at work."""
+"""The parts of an agent in a run."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from backcast.values.contract import Values
 
 
 class Parts(NamedTuple):
-    """An agent at work: its model, its planner, its learner, its values, and what it counts."""
+    """An agent in a run: its model, planner, learner, values and update counts."""
 
     model: Model
     planner: AnyPlanner

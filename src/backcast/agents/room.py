@@ -1,4 +1,4 @@
-"""How many outcomes a row may ever hold: room is made before a run, for kernels make none."""
+"""The most outcomes a row may ever hold: memory is allocated before a run, because kernels allocate none."""
 
 from functools import lru_cache
 
@@ -14,10 +14,10 @@ _MOST_PLACES = 20_000_000  # 40 bytes each
 
 
 def room_for(setup: Setup, agent: Agent, forward: bool) -> tuple[Indices, Indices]:
-    """Places for the rows of a model over several steps, and for the terminal states among the predecessors of each.
+    """Room for each row of a model over several steps, and for the terminal states among its predecessors.
 
-    Over n steps it is what n steps can connect; else everything may be connected. Where the graph is not known and one
-    step is enough, rows grow (0).
+    A model of n steps gets room for what n steps can connect; other models for all pairs. Where the graph is unknown
+    and one step is enough, rows grow (0).
     """
     n, pairs = setup.n_states, setup.n_states * setup.n_actions
     rows, width = (pairs, n) if forward else (n, pairs)
@@ -42,9 +42,9 @@ def _ends(setup: Setup) -> int:
     return int(setup.world.mdp.terminal.sum())
 
 
-@lru_cache(maxsize=8)  # the seeds of a run share a world, and nobody writes to what is counted
+@lru_cache(maxsize=8)  # the seeds of a run share a world, and the results are read-only
 def _within(world: World, steps: int, mixed: bool, forward: bool) -> tuple[Indices, Indices]:
-    """How many pairs are exactly (or, `mixed`, at most) so many steps before each state, restarts included."""
+    """The number of pairs exactly (`mixed`: at most) `steps` steps before each state, restarts included."""
     terminal, n_actions = world.mdp.terminal, world.n_actions
     lives = sparse.diags_array(np.repeat(~terminal, n_actions).astype(np.float64))
     onward = _ones(lives @ world.ever)  # (S·A, S)

@@ -1,4 +1,4 @@
-"""How a model with rows of states is planned with, as an agent's settings and its values ask for."""
+"""How to plan with a model that has rows of states, given an agent's settings and values."""
 
 from typing import Any
 
@@ -23,19 +23,18 @@ from backcast.planners.linear import WeighedPredecessors
 def how_to_plan(
     setup: Setup, agent: Agent, forward: bool, model: HasRows
 ) -> Correction[Any, Any] | Reevaluation[Any, Any]:
-    """The `how` of a `ForwardPlanner` or a `BackwardPlanner` for a model with rows of states.
+    """Return the `how` of a `ForwardPlanner` or a `BackwardPlanner` for a model with rows of states.
 
-    It is one for a table of values, or for values that are linear in features; for all outcomes of a row, or as the
-    agent's `sample`, `top` and `depth` say.
+    It depends on whether values are a table or linear in features, and on the agent's `sample`, `top` and `depth`.
 
     Args:
-        setup: where the agent lives, as its kind was told.
+        setup: the setup that the kind was given.
         agent: the agent.
         forward: whether planning is forward.
-        model: that is planned with; it has `rows`.
+        model: the model to plan with; it has `rows`.
 
     Raises:
-        InputError: if no such planning is right.
+        InputError: if no valid planning exists.
     """
     if setup.values is not None and model.rows.width > 0:
         raise InputError(
@@ -54,7 +53,7 @@ def _successors(setup: Setup, agent: Agent) -> Reevaluation[Any, Any]:
 
 
 def _predecessors(setup: Setup, agent: Agent) -> Correction[Any, Any]:
-    """Corrections of all predecessors, of the most probable or of sampled ones, and of theirs in turn."""
+    """Corrections of all, the most probable or sampled predecessors, and of their predecessors in turn."""
     samples, top, depth = agent.shared("sample"), agent.shared("top", 0), agent.shared("depth", 1)
     step_sizes = agent.step_sizes(setup)
     if samples is not None:

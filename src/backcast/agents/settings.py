@@ -1,4 +1,4 @@
-"""What can be set about an agent: one table, from which checks, studies, the lab's form, lists and docs are made."""
+"""The settings of agents: one table, from which validation, studies, the lab's form, lists and docs are made."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,22 +15,20 @@ from backcast.networks import Network, as_network
 
 Settings = tuple[tuple[str, Any], ...]
 
-LINEAR_VALUES = ("features", "memory")  # of kinds whose values may be linear in features of whatever is observed
+LINEAR_VALUES = ("features", "memory")  # settings of kinds whose values may be linear in features of observations
 NEURAL_VALUES = (
     *("network", "batch", "every", "memory", "target_every", "double", "optimiser", "loss", "precision"),
-)  # of kinds whose values may be computed by a network
-NEURAL_MODELS = ("candidates", "encoder")  # and of those that learn a model with one
-PIECES = ("shrinkage", "unseen", "untried")  # of the prior of `blend`
+)  # settings of kinds whose values may be computed by a network
+NEURAL_MODELS = ("candidates", "components", "objective", "encoder")  # of kinds that also learn a model with a network
+PIECES = ("shrinkage", "unseen", "untried")  # pieces of the prior of `blend`
 RIDGE, MEMORY, RESIDUALS = 1e-6, 4096, 50
-TRANSITIONS, RATE = 10_000, 1e-3  # that agents with a network remember; their step size
+TRANSITIONS, RATE = 10_000, 1e-3  # memory size and step size of agents with a network
 
 
 def usual_model(given: Mapping[str, Any]) -> str | None:
-    """The paper's softmax; with features the model of their expectation; counts where a softmax cannot be.
+    """Return the default model: the paper's softmax; "expectation" with features; counts where a softmax is impossible.
 
-    With a network, contrastive over what is remembered, or without memory a softmax.
-
-    Rows that are learned by TD are neither.
+    With a network it is "contrastive", or "softmax" if memory=0. None for rows that are learned by TD.
     """
     if given.get("network") is not None:
         return "softmax" if given.get("memory") == 0 else "contrastive"
@@ -102,7 +100,7 @@ def _features(name: str, given: object) -> FeatureMap:
 
 
 def _prior(name: str, given: object) -> Any:
-    """True or False, or some pieces of the prior, as one word: "shrinkage+untried"."""
+    """Validate a prior: True or False, or some of its pieces, returned as one word: "shrinkage+untried"."""
     if isinstance(given, (bool, np.bool_)):
         return bool(given)
     pieces = given.split("+") if isinstance(given, str) else given
@@ -112,7 +110,7 @@ def _prior(name: str, given: object) -> Any:
 
 
 def _rate(words: str, least: Callable[[Any], Any]) -> Check:
-    """A step size or a probability: a number, or a list with one for each episode, which may end with 0."""
+    """Return the check of a step size or a probability: a number, or a list by episode, which may end with 0."""
 
     def check(name: str, given: Any) -> Any:
         try:
@@ -175,7 +173,7 @@ def _horizon(given: Mapping[str, Any]) -> int | None:
 
 
 def with_setting(setting: str, default: object, *values: Any) -> Depends:
-    """A default that is taken if another setting has one of these values, or any."""
+    """A default that applies if another setting has one of these values (by default: any value)."""
     words = f"{default} with {setting}" + ("" if not values else f" {' or '.join(map(repr, values))}")
 
     def on(given: Mapping[str, Any]) -> Any:
@@ -194,13 +192,13 @@ _FRAME: Any = Literal[_FRAMES]
 _PROBABILITY, _FEATURES = "a probability in [0, 1]", "a map of `backcast.features`, or a matrix (S, d)"
 _RECIPE: Any = dict[str, Any] | str
 _NUMBERS: Any = float | tuple[float, ...]
-COMMON = _table(  # what all kinds take, as far as it applies; arguments of `backcast.agent`
+COMMON = _table(  # settings of all kinds, where they apply; arguments of `backcast.agent`
     Setting(
         "frame", "which state to plan from: s or s'", _frame, _FRAME, '"previous" or "current"',
         form=Form(choices=_FRAMES, words=("s, the previous", "s′, the current")), label="plans from",
     ),
     Setting(
-        "learn", "learn from real steps beside planning; without it: pure planning", _learn, bool, "True or False",
+        "learn", "learn from real steps as well as by planning; False: pure planning", _learn, bool, "True or False",
         default=True, form=Form(), label="learns from real steps too",
     ),
     _step_size("alpha", "step size of learning", "α", USUAL_STEP_SIZE, "step size α"),
@@ -217,19 +215,19 @@ COMMON = _table(  # what all kinds take, as far as it applies; arguments of `bac
         _NUMBERS, f"{_PROBABILITY}, or one for each episode", "ε", 0.5, Form(0, 1), "exploration ε",
     ),
     _schedule(
-        "schedule", "rates fall to 0 over the run, or stay, or steps are divided by the number of updates of an entry",
+        "schedule", "rates fall to 0, stay constant, or step sizes are divided by an entry's number of updates",
         "linear", "linear", "constant", "average",
     ),
     _schedule(
-        "epsilon_schedule", "ε falls to 0 over the run, or stays",
+        "epsilon_schedule", "ε falls to 0 over the run, or stays constant",
         Depends(_schedule_of_epsilon, "linear if schedule is, else constant"), "linear", "constant",
         label="schedule of ε",
     ),
 )  # fmt: skip
-SETTINGS = _table(  # what some kinds take besides
-    Setting("features", "values are linear in these", _features, _RECIPE, _FEATURES),
+SETTINGS = _table(  # settings of some kinds
+    Setting("features", "features that values are linear in", _features, _RECIPE, _FEATURES),
     Setting(
-        "model_features", "features that a linear model is conditioned on, if they are others", _features,
+        "model_features", "features that a linear model is conditioned on, if other than features", _features,
         _RECIPE, _FEATURES,
     ),
     choice("model", "how the model is estimated", "", default=MODEL),  # see `backcast.agents.estimators`
@@ -239,12 +237,12 @@ SETTINGS = _table(  # what some kinds take besides
         default=with_setting("learn_by", RIDGE, "rls"),
     ),
     Setting(
-        "memory", "observations of a Box, or with a network transitions, that are remembered", _memory, int,
-        "a whole number; with features 2 or more; 0 with a network: none, and no target network",
+        "memory", "number of remembered observations of a Box, or (with a network) transitions", _memory, int,
+        "a whole number; with features 2 or more; with a network 0 means no replay and no target network",
         default=Depends(_usual_memory, f"{MEMORY} with features, {TRANSITIONS} with network"),
     ),
     whole(
-        "horizon", "steps that a model looks back or ahead, or of a return", 1, 1000, symbol="n", form=Form(1, 20),
+        "horizon", "number of steps of a model or of a return", 1, 1000, symbol="n", form=Form(1, 20),
         default=Depends(_horizon, "1 unless weights, lam or option says how far"),
     ),
     Setting("weights", "a mixture of models over 1, 2, … steps", _weights, tuple[float, ...], "numbers that sum to 1"),
@@ -261,8 +259,8 @@ SETTINGS = _table(  # what some kinds take besides
         "conditioned", "a row for each action that led here, and a backward policy", default=False,
         label="conditioned on the action",
     ),
-    whole("sample", "updates by planning after each step", 0, form=Form(0, 200), label="samples"),
-    whole("top", "only the most probable states", form=Form(1, 1000), label="most likely only"),
+    whole("sample", "planning updates after each step", 0, form=Form(0, 200), label="samples"),
+    whole("top", "plan with this many of the most probable states", form=Form(1, 1000), label="most likely only"),
     whole("depth", "levels of predecessors that are corrected", form=Form(1, 4), default=1),
     number(
         "forget", "rate at which the model forgets", 0, 1, "a rate in [0, 1)", below=True, form=Form(0, 0.999),
@@ -276,19 +274,19 @@ SETTINGS = _table(  # what some kinds take besides
     choice(
         "variant", "whose priorities", "moore-atkeson", "peng-williams", "mcmahan-gordon", default="moore-atkeson"
     ),
-    number("bonus", "imagined reward for what was not tried for long", 0, form=Form(0, 1)),
-    whole("buffer", "transitions, or residuals, that are remembered", form=Form(1, 100_000)),
+    number("bonus", "imagined reward for pairs not tried for long", 0, form=Form(0, 1)),
+    whole("buffer", "number of remembered transitions or residuals", form=Form(1, 100_000)),
     Setting(
-        "prior", "what is assumed of what was seen rarely or never", _prior, bool | str | tuple[str, ...],
+        "prior", "assumptions about pairs seen rarely or never", _prior, bool | str | tuple[str, ...],
         f"True or False, or some of {', '.join(PIECES)}", form=Form(),
     ),
-    number("gate", "what an update must promise, in gains of real steps", 0, symbol="κ", form=Form(0, 100)),
-    number("exponent", "how much priorities count", 0, form=Form(0, 4)),
+    number("gate", "least gain of an update, relative to gains of real steps", 0, symbol="κ", form=Form(0, 100)),
+    number("exponent", "exponent of priorities", 0, form=Form(0, 4)),
     Setting(
-        "network", "values are computed by it", _network, _RECIPE,
+        "network", "network that computes the values", _network, _RECIPE,
         "a network of `backcast.networks`, or a function from a key to an Equinox module",
     ),
-    whole("batch", "transitions that a network learns from at once", form=None, default=with_setting("network", 32)),
+    whole("batch", "number of transitions in a batch", form=None, default=with_setting("network", 32)),
     whole("every", "real steps between two updates of a network", form=None, default=with_setting("network", 1)),
     whole(
         "target_every", "real steps after which the target network is renewed", form=None,
@@ -310,6 +308,14 @@ SETTINGS = _table(  # what some kinds take besides
     whole(
         "candidates", "remembered pairs that a contrastive model plans with, beside those of the batch", form=None,
         default=with_setting("network", 64),
+    ),
+    whole(
+        "components", "of the mixture that a generative model draws from", form=None,
+        default=with_setting("model", 4, "generative"),
+    ),
+    choice(
+        "objective", "what a network's model is learned by: what happened, or the corrections that planning makes",
+        "likelihood", "planner-aware", lab=(), default=with_setting("network", "likelihood"),
     ),
     choice(
         "precision", "of a network's numbers", "float32", "float64", lab=(), default=with_setting("network", "float32")

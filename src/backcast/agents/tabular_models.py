@@ -1,10 +1,11 @@
-"""Models of states: how forward and backward planning's models are estimated, and made as an agent's settings say."""
+"""Models of states: estimators of the models of forward and backward planning, built from an agent's settings."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from backcast.agents import neural_makers
 from backcast.agents.estimators import Estimated, register_estimator
 from backcast.agents.kinds import Agent, Setup
 from backcast.agents.room import room_for
@@ -22,13 +23,13 @@ from backcast.models.trajectory import GREEDY, NOBODY, Stop, empty_trajectory
 from backcast.models.truth import backward_rows, extended_rows, forward_rows, restart_rows
 from backcast.values.step_sizes import step_sizes, step_sizes_at_first
 
-_LONGEST = 2048  # steps that a model looks back at most where states decide
+_LONGEST = 2048  # most steps that a model looks back if states decide where it stops
 MakeRows = Callable[[Indices, int], OutcomeRows]  # from places for each row, (rows,), and the number of outcomes
 
 
-@register_estimator("softmax", leaves=True, called="a softmax")
+@register_estimator("softmax", leaves=True, called="a softmax", by_network=neural_makers.softmax)
 def softmax(setup: Setup, agent: Agent, forward: bool) -> Estimated:
-    """The paper's: logits of all outcomes, moved by steps of cross-entropy; in control, rewards of states."""
+    """The paper's: logits of all outcomes, learned by cross-entropy steps; in control, rewards of states."""
 
     def rows(room: Indices, width: int) -> Rows:
         return empty_rows(room, width, agent.averages)
@@ -46,7 +47,7 @@ def softmax(setup: Setup, agent: Agent, forward: bool) -> Estimated:
 
 @register_estimator("counts")
 def counts(setup: Setup, agent: Agent, forward: bool) -> Estimated:
-    """How often each outcome was observed: the maximum-likelihood estimate."""
+    """Relative frequencies of observed outcomes: the maximum-likelihood estimate."""
     return model_of_rows(setup, agent, forward, lambda room, width: empty_counts(room))
 
 
@@ -69,15 +70,15 @@ def true(setup: Setup, agent: Agent, forward: bool) -> Estimated:
 
 
 def model_of_rows(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> Estimated:
-    """A model that learns rows of one's own, over as many steps as the agent says, and how it is planned with.
+    """Return a model that learns your own rows, over the steps that the agent's settings say, and how to plan with it.
 
     Args:
-        setup: where the agent lives.
+        setup: the setup of the agent.
         agent: the agent.
-        forward: whether the model looks forward: a row for each pair s·A + a over states. Otherwise it looks backward:
-            a row for each state over pairs.
-        make: from the places that each row needs at most, (rows,), and the number N of possible outcomes to rows in
-            which nothing was observed (`backcast.models.contract.OutcomeRows`).
+        forward: whether the model looks forward, with a row for each pair s·A + a over states. Otherwise it looks
+            backward, with a row for each state over pairs.
+        make: function from the room that each row needs at most, (rows,), and the number N of possible outcomes to
+            empty rows (`backcast.models.contract.OutcomeRows`).
     """
     setup.refuse_observations(agent)
     model: HasRows
@@ -90,7 +91,7 @@ def model_of_rows(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> 
 
 
 def _complete(rows: OutcomeRows) -> OutcomeRows:
-    """Rows, refused if they lack what models ask of them."""
+    """Return the rows; raise InputError if they lack attributes that models need."""
     missing = [name for name in ("observe", "forget", "with_room") if not hasattr(rows, name)]
     if missing:
         raise InputError(f"rows: {type(rows).__name__} has no {', '.join(missing)}; see docs/extending.md")
@@ -135,12 +136,12 @@ def _one_step_backward(setup: Setup, agent: Agent, rows: OutcomeRows, learns: bo
 
 
 def lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> Estimated:
-    """A λ-model whose rows bootstrap, and how it is planned with."""
+    """A λ-model whose rows bootstrap, and how to plan with it."""
     setup.refuse_observations(agent)
     if forward and not setup.is_prediction:
         raise InputError("lam_by: looking forward, 'td' needs a prediction world: rows of states, not of pairs")
     width = setup.n_states * (1 if forward else setup.n_actions)
-    room_for(setup, agent, forward)  # refuses worlds that are too large
+    room_for(setup, agent, forward)  # raises if the world is too large
     rows = empty_mixtures(setup.n_states, width, step_sizes_at_first(agent.averages, setup.n_states))
     lam = per_state("lam", agent.shared("lam"), setup.n_states)
     told = np.zeros(1, dtype=np.bool_)
@@ -154,7 +155,7 @@ def _looking_forward(ways: ExtendedModel) -> ExtendedForward:
 
 
 def _along_the_way(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> ExtendedModel:
-    """What is learned along the way the agent came."""
+    """A model that is learned along the trajectory."""
     n, pairs = setup.n_states, setup.n_states * setup.n_actions
     span, option = _span(setup, agent), agent.shared("option")
     conditioned = bool(agent.shared("conditioned"))
@@ -183,7 +184,7 @@ def _along_the_way(setup: Setup, agent: Agent, forward: bool, make: MakeRows) ->
 
 
 def _restarts(setup: Setup, agent: Agent, room: Indices) -> CountRows:
-    """Ways that began at a terminal state: counted, or true where sampled planning goes on over them."""
+    """Rows of paths that began at a terminal state: counted, or true if sampled planning continues over them."""
     if not agent.knows_the_truth or agent.shared("depth", 1) == 1 or agent.shared("sample") is None:
         return empty_counts(room)
     assert setup.world is not None
@@ -191,7 +192,7 @@ def _restarts(setup: Setup, agent: Agent, room: Indices) -> CountRows:
 
 
 def _given_action(room: Indices, n_states: int, n_actions: int) -> Indices:
-    """Room for rows (s, ã) over s̃, given that for rows s over (s̃, ã)."""
+    """Room for rows (s, ã) over s̃, given the room for rows s over (s̃, ã)."""
     return np.repeat(np.minimum(room, n_states), n_actions)
 
 
@@ -199,9 +200,9 @@ class Span(NamedTuple):
     """How far a model looks: 1, 2, … steps with these weights, or back until a state at which it stops.
 
     Attributes:
-        weights: (N,), empty where states decide.
-        stop: (S,) the probability of stopping at s̃, empty where they do not.
-        go_on: (S,) the probability of going on.
+        weights: (N,), empty if states decide.
+        stop: (S,), the probability of stopping at s̃; empty if states do not decide.
+        go_on: (S,), the probability of going on.
     """
 
     weights: Vector
@@ -221,7 +222,7 @@ def _span(setup: Setup, agent: Agent) -> Span:
 
 
 def _usual_discount(span: Span, discount: float) -> float:
-    """What a softmax takes for the discount to pairs never observed: the mean γⁿ, as if all states stopped alike."""
+    """The discount that a softmax assumes for pairs never observed: the mean γⁿ, as if all states stopped alike."""
     if span.stop.size:
         mean = span.stop.mean()
         return float(discount * mean / (1.0 - discount * (1.0 - mean)))
@@ -229,7 +230,7 @@ def _usual_discount(span: Span, discount: float) -> float:
 
 
 def _target_policy(setup: Setup, agent: Agent) -> Vector:
-    """The policy that steps are weighted towards: an option's, the greedy one, or nobody's."""
+    """The policy that importance weights aim at: an option's, the greedy policy, or none."""
     option = agent.shared("option")
     policy = None if option is None else option.policy
     if setup.is_prediction and policy is not None:

@@ -42,12 +42,12 @@ def backcast(
 def main() -> None:
     """Entry point of the `backcast` command.
 
-    Exit codes: 0 done, 2 bad input, 130 interrupted (143: told to end), 1 anything else.
+    Exit codes: 0 done, 2 bad input, 130 interrupted (143: terminated), 1 anything else.
     """
     signal.signal(signal.SIGTERM, end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # formulas hold letters that not every terminal can show
+            stream.reconfigure(errors="replace")  # formulas have letters that not every terminal can show
     try:
         code = app(standalone_mode=False)
     except UsageError as error:

@@ -19,7 +19,9 @@ import numpy as np
 from backcast.agents import Agent, agent
 from backcast.agents.kinds import KINDS, Setup
 from backcast.cli.fitted_costs import costs
+from backcast.cli.neural_speed import neural
 from backcast.cli.start_up import start_up
+from backcast.cli.turns import take_turns
 from backcast.core.errors import InputError, nearest
 from backcast.drivers.run import one_run, run
 from backcast.features import random_binary
@@ -80,7 +82,8 @@ def bench(
             if there is a C compiler.
         quick: fewer repetitions, two worlds, every kind with its usual settings only, no world of a million states, no
             store of 100,000 units.
-        only: one section; "costs", which renews a stored table, is measured only if it is named.
+        only: one section; "costs", which renews a stored table, and "neural", which needs an extra, are measured
+            only if they are named.
         against: a checkout of another version, whose start-up is measured as well.
     """
     repeats, worlds = (2, _WORLDS[::2]) if quick else (5, _WORLDS)
@@ -95,6 +98,7 @@ def bench(
         "start-up": lambda: start_up(("q",) if quick else _OWN, 1 if quick else 3, against),
         "engines": lambda: overheads(*((500, 2_000) if quick else (5_000, 100_000))),
         "lab": lambda: lab(repeats),
+        "neural": lambda: neural(2 if quick else 3, quick) if only else iter(()),
     }
     if only is not None and only not in sections:
         raise InputError(f"--only: {only!r} given, expected one of {', '.join(sections)}{nearest(only, sections)}")
@@ -107,7 +111,7 @@ def kinds_on_the_papers_worlds(repeats: int, worlds: Worlds) -> Iterator[Row]:
     """Steps per second of the paper's kinds on one core, and of their dense NumPy twins fed the same transitions."""
     for world, episodes in worlds:
         for chosen in _fitting(world, [agent(name) for name in _TWINS]):
-            kernel, twin = _take_turns(
+            kernel, twin = take_turns(
                 repeats,
                 partial(_steps_per_second, world, chosen, episodes),
                 partial(_twin_steps_per_second, world, chosen),
@@ -122,7 +126,7 @@ def value_updates(repeats: int, worlds: Worlds, agents: list[tuple[str, dict[str
     """
     for world, episodes in worlds:
         others = _fitting(world, [agent(kind, **settings) for kind, settings in agents])
-        speeds = _take_turns(repeats, *(partial(_updates_per_second, world, chosen, episodes) for chosen in others))
+        speeds = take_turns(repeats, *(partial(_updates_per_second, world, chosen, episodes) for chosen in others))
         for chosen, speed in zip(others, speeds, strict=True):
             yield {
                 "section": "value updates",
@@ -141,7 +145,7 @@ def linear(repeats: int, ways: tuple[str, ...]) -> Iterator[Row]:
     kinds += [(kind, {"learn_by": how}, 50) for kind in ("forward", "backward") for how in ways]
     for kind, settings, episodes in kinds:
         chosen = agent(kind, features=features, alpha=0.02, **settings)
-        kernel, plain = _take_turns(
+        kernel, plain = take_turns(
             repeats, partial(_steps_per_second, world, chosen, episodes), partial(_twin_steps_per_second, world, chosen)
         )
         yield _row("linear", world=world.name, agent=chosen.name, steps_per_second=kernel, plain_numpy=plain)
@@ -158,7 +162,7 @@ def against_c(anchors: Path, repeats: int) -> Iterator[Row]:
             for kind in ("backward", "forward"):
                 work.append((chain(levels), agent(kind), 4000, [c_chain, kind, *map(str, levels)]))
         for world, chosen, episodes, command in work:
-            ours, c = _take_turns(
+            ours, c = take_turns(
                 repeats,
                 partial(_steps_per_second, world, chosen, episodes),
                 partial(_c_steps_per_second, command),
@@ -174,7 +178,7 @@ def growth(sides: tuple[int, ...], repeats: int) -> Iterator[Row]:
     worlds = [_open_grid(side) for side in sides]
     for kind, settings in _GROWING:
         chosen = agent(kind, epsilon=1.0, schedule="constant", **settings)
-        speeds = _take_turns(repeats, *(partial(_long_walk, world, chosen) for world in worlds))
+        speeds = take_turns(repeats, *(partial(_long_walk, world, chosen) for world in worlds))
         for side, speed in zip(sides, speeds, strict=True):
             yield {
                 "section": "growth",
@@ -200,7 +204,7 @@ def cores(repeats: int) -> Iterator[Row]:
         ("one chain", chain((500, 50, 5)), chain((3, 2, 2)), drawn, 1500, 300),
         ("long runs", maze(), tiny_maze, short, 20_000, 4),
     ):
-        all_cores, one_worker, *per_second = _take_turns(
+        all_cores, one_worker, *per_second = take_turns(
             repeats,
             partial(_throughput, world, chosen, episodes, seeds, None),
             partial(_throughput, world, chosen, episodes, seeds, 1),
@@ -240,16 +244,8 @@ def lab(repeats: int) -> Iterator[Row]:
             pair.play(n, 60.0)
             return pair.at / (time.perf_counter() - start)
 
-        shown, unwatched = _take_turns(repeats, frames, ticks)
+        shown, unwatched = take_turns(repeats, frames, ticks)
         yield {"section": "lab", "world": world, "frames_per_second": shown, "ticks_per_second": unwatched}
-
-
-def _take_turns(repeats: int, *measures: Callable[[], float]) -> list[float]:
-    """The best of several measurements of each, in turns, so that a busy moment hits all of them."""
-    for measure in measures:
-        measure()
-    results = [[measure() for measure in measures] for _ in range(repeats)]
-    return [max(column) for column in zip(*results, strict=True)]
 
 
 def _row(section: str, *, world: str, agent: str, **speeds: float) -> Row:

@@ -1,4 +1,4 @@
-"""What all commands have in common: arguments, what is said to who sits before the terminal, and how they end."""
+"""Shared parts of all commands: arguments, messages on the terminal, and exits."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 
 def a_path(text: str | Path) -> Path:
-    """A path that was given on the command line; an empty one, of a variable that is not set, means nothing."""
+    """Parse a path on the command line; an empty one, as from an unset variable, is an error."""
     if not str(text).strip():
         raise typer.BadParameter("it is empty; expected a path")
     return Path(text)
@@ -19,21 +19,21 @@ Directory = Annotated[Path, typer.Argument(parser=a_path, metavar="DIRECTORY", h
 
 
 class Terminated(KeyboardInterrupt):
-    """Somebody told the process to end; it cleans up as after Ctrl-C."""
+    """The process was terminated (SIGTERM); it cleans up as after Ctrl-C."""
 
 
 def end(*_: object) -> NoReturn:
-    """What to do when somebody tells the process to end."""
+    """Handle SIGTERM."""
     raise Terminated
 
 
 def tell(sentence: str) -> None:
-    """Say something to who sits before the terminal; what a command prints is for whoever reads it."""
+    """Write a message to stderr; stdout is for results."""
     print(f"backcast: {sentence}", file=sys.stderr, flush=True)
 
 
 def in_words(error: OSError) -> str:
-    """What went wrong with which file."""
+    """Describe an error and its file."""
     return f"{error.filename or 'disk'}: {error.strerror or error}"
 
 

@@ -1,4 +1,4 @@
-"""`backcast doctor`: what this installation is, and whether it computes what it should."""
+"""`backcast doctor`: show this installation and check its results."""
 
 import os
 import time
@@ -16,7 +16,7 @@ from backcast.twins.dense import DenseTwin
 
 
 def examine() -> bool:
-    """Print versions, cores and directories and run the self-checks; whether all of them passed."""
+    """Print versions, cores and directories, and run the self-checks; return whether all passed."""
     for name, value in machine().items():
         print(f"{name:<10} {value or '(none)'}")
     print(f"{'cores':<10} {os.cpu_count()}")

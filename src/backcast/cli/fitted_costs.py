@@ -1,8 +1,8 @@
-"""`backcast bench --only costs`: what an agent's steps, value updates and edges cost, fitted to runs in several worlds.
+"""`backcast bench --only costs`: cost of an agent's steps, value updates and edges, fitted to runs in several worlds.
 
     backcast bench --only costs --json > src/backcast/studies/costs.json
 
-renews the table that processor time is computed from (`backcast.studies.costs`).
+updates the table from which processor time is computed (`backcast.studies.costs`).
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ WORLDS = (
     (garnet(100, 4, 3, seed=0, max_steps=300), 20),
     (garnet(100, 2, 10, seed=0, max_steps=300), 20),
 )
-_SECONDS = 0.03  # of processor time that a measurement takes at least
+_SECONDS = 0.03  # least processor time of a measurement
 
 
 def costs(repeats: int) -> Iterator[dict[str, Any]]:
@@ -65,7 +65,7 @@ def compared_agents() -> dict[str, Agent]:
 
 
 def measured(world: World, chosen: Agent, episodes: int, repeats: int) -> Vector:
-    """Real steps, value updates, edges and nanoseconds of some runs, the best of several measurements; no errors."""
+    """Real steps, value updates, edges and nanoseconds of some runs, the best of several measurements."""
     job = Job(world, chosen, chosen.rates(episodes), world.max_steps or 2**62)
     job.prepare(0)
     found: list[Vector] = []
@@ -83,7 +83,7 @@ def measured(world: World, chosen: Agent, episodes: int, repeats: int) -> Vector
 
 
 def fit(rows: Vector) -> tuple[Vector, float]:
-    """Costs, none below 0, with the least squared relative error over worlds (n, 4); and the largest such error."""
+    """Fit nonnegative costs by least squared relative error over worlds (n, 4); return them and the largest error."""
     relative = rows[:, :3] / rows[:, 3:]
     found, _ = nnls(relative, np.ones(len(rows)))
     return found, float(np.abs(relative @ found - 1.0).max())

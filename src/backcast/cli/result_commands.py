@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def claims(directory: Directory, as_json: AsJson = False) -> None:
-    """Judge the paper's claims from the results in a directory, one line each.
+    """Judge the paper's claims from stored results, one line each.
 
     Example: backcast claims results
     """
@@ -24,7 +24,7 @@ def claims(directory: Directory, as_json: AsJson = False) -> None:
 
 
 def _read(directory: Path) -> "list[Results]":
-    """The results of a directory that can be compared; what is missing is said."""
+    """Read the results that can be compared; report what is missing."""
     from backcast.studies import comparable, stored
 
     found = stored(directory)
@@ -33,7 +33,7 @@ def _read(directory: Path) -> "list[Results]":
 
 
 def print_claims(found: "list[Results]", as_json: bool) -> int:
-    """Print the verdicts that results allow; how many there are."""
+    """Print the verdicts that results allow; return their number."""
     from backcast.studies.claims import judge
 
     judged = sorted(((v, result) for result in found for v in judge(result)), key=lambda pair: pair[0].number)
@@ -47,11 +47,12 @@ def print_claims(found: "list[Results]", as_json: bool) -> int:
 def report(
     directory: Directory,
     latex: Annotated[
-        bool, typer.Option("--latex", help="Also write LaTeX tables, a methods text, PDF and SVG figures to DIR/paper.")
+        bool,
+        typer.Option("--latex", help="Also write LaTeX tables, a methods text, and PDF and SVG figures to DIR/paper."),
     ] = False,
-    width: Annotated[float, typer.Option(help="Width in inches of a column of the paper; 5.5 for NeurIPS.")] = 3.25,
+    width: Annotated[float, typer.Option(help="Column width of the paper in inches; 5.5 for NeurIPS.")] = 3.25,
 ) -> None:
-    """Write one self-contained HTML page about the results in a directory, and the figures it shows.
+    """Write a self-contained HTML report, and the figures in it.
 
     Example: backcast report results
 
@@ -70,18 +71,18 @@ def best(
     directory: Directory,
     metric: Annotated[
         str | None,
-        typer.Option(help="A metric of backcast list, such as steps (default: what a world is judged by)."),
+        typer.Option(help="A metric of backcast list, such as steps (default: the metric of each world)."),
     ] = None,
     by: Annotated[
-        str, typer.Option(help="Among study, world, agent and settings that were searched, separated by commas.")
+        str, typer.Option(help="Some of study, world, agent and the searched settings, separated by commas.")
     ] = "study,world,agent",
-    last: Annotated[
-        int | None, typer.Option(min=1, help="Judge by so many episodes at the end (default: all).")
-    ] = None,
-    study: Annotated[str | None, typer.Option(help="One study only, by its name.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help="Score only this many last episodes (default: all).")] = None,
+    study: Annotated[str | None, typer.Option(help="Name of the only study to show.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the best of the settings that were tried, with intervals, and warn where it lies at the edge of them.
+    """Print the best settings tried, with confidence intervals.
+
+    Warns if the best value lies on the edge of those tried.
 
     Example: backcast best results --metric steps --by world,agent
 
@@ -117,9 +118,9 @@ def export(
     directory: Directory,
     to: Annotated[Path, typer.Option("--to", parser=a_path, help="File to write, .csv or .parquet.")],
 ) -> None:
-    """Write the results as one long table: study, world, agent, seed, episode, metric, value.
+    """Export all results as one long table (CSV or Parquet).
 
-    A column for each setting that varies among the agents of a study follows.
+    Columns: study, world, agent, seed, episode, metric, value, and each setting that varies among the agents.
 
     Example: backcast export results --to results.parquet
     """
@@ -132,9 +133,9 @@ def export(
 
 
 def verify(directory: Directory, as_json: AsJson = False) -> None:
-    """Check every file of the results in a directory against its record, and say what to run again; changes nothing.
+    """Check every stored file against its record.
 
-    Exit code 1: something is damaged.
+    Says what to run again; changes nothing. Exit code 1: something is damaged.
 
     Example: backcast verify results
     """

@@ -1,4 +1,4 @@
-"""What `backcast reproduce` and `backcast sweep` have in common: their options, running studies, saying what failed."""
+"""Shared parts of `backcast reproduce` and `backcast sweep`: options, running studies, reporting failures."""
 
 import dataclasses
 import functools
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from backcast.studies.store import Asked, Shard, Store
     from backcast.studies.units import Failed
 
-SHOWN = 3  # failures that are told in full, and things that a dry run did not check
-COUNTED = 1_000_000  # runs of a study of which a dry run says how many of a shard are missing
-DIVERGED = 50  # agents of which it is said that they diverged
+SHOWN = 3  # failures, and things not checked by a dry run, that are printed in full
+COUNTED = 1_000_000  # most runs of a study for which a dry run counts the missing runs of a shard
+DIVERGED = 50  # most agents listed as diverged
 
 
 @dataclass(frozen=True)
@@ -35,29 +35,29 @@ class RunOptions:
     seeds: Annotated[
         int | None, typer.Option("--seeds", min=1, help="Seeds per agent and world (default: the study's).")
     ] = None
-    out: Annotated[
-        Path, typer.Option("--out", parser=a_path, help="Directory of the results; made if it is not there.")
-    ] = Path("results")
+    out: Annotated[Path, typer.Option("--out", parser=a_path, help="Directory of the results; created if needed.")] = (
+        Path("results")
+    )
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes (default: all cores; one in each SLURM job).")
     ] = None
     engine: Annotated[
-        Literal["local", "dask", "slurm"], typer.Option("--engine", help="Where runs are made (docs/scaling.md).")
+        Literal["local", "dask", "slurm"], typer.Option("--engine", help="Where to make the runs (docs/scaling.md).")
     ] = "local"
     scheduler: Annotated[
         str | None, typer.Option("--scheduler", help="Address of a dask scheduler (default: start a cluster here).")
     ] = None
     shard: Annotated[
         str | None,
-        typer.Option("--shard", metavar="I/N", help="Only the I-th of N parts, for job scripts."),
+        typer.Option("--shard", metavar="I/N", help="Run only the I-th of N parts, for job scripts."),
     ] = None
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", min=0.1, max=1e8, help="Seconds that a unit, up to 20 seeds, may take."),
+        typer.Option("--time-limit", min=0.1, max=1e8, help="Time limit of a unit (up to 20 seeds) in seconds."),
     ] = None
-    slurm_jobs: Annotated[int, typer.Option("--slurm-jobs", min=1, help="Jobs of the array.")] = 8
+    slurm_jobs: Annotated[int, typer.Option("--slurm-jobs", min=1, help="Number of jobs in the array.")] = 8
     slurm_time: Annotated[
-        float, typer.Option("--slurm-time", min=0.05, help="Wall time of a job in minutes; then it is queued again.")
+        float, typer.Option("--slurm-time", min=0.05, help="Wall time of a job in minutes; then it is requeued.")
     ] = 60.0
     slurm_partition: Annotated[str | None, typer.Option("--slurm-partition", help="Partition of the jobs.")] = None
     slurm_option: Annotated[
@@ -65,15 +65,15 @@ class RunOptions:
         typer.Option("--slurm-option", metavar="KEY=VALUE", help="Another option of sbatch, such as account=lab."),
     ] = None
     slurm_local: Annotated[
-        bool, typer.Option("--slurm-local", help="Jobs are processes of this machine: to try it without SLURM.")
+        bool, typer.Option("--slurm-local", help="Run jobs as local processes, to try it without SLURM.")
     ] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only what is wrong.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be run.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only problems.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False
 
 
 def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator: the command's last argument, `options`, is made of command-line options, one for each field."""
+    """Decorator: build the command's last argument, `options`, from one command-line option for each field."""
     signature = inspect.signature(command)
     own = [parameter for name, parameter in signature.parameters.items() if name != "options"]
     added = [
@@ -92,7 +92,7 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run_studies(asked: Sequence["Asked"], options: RunOptions) -> list["Failed"]:
-    """Run what is missing of some studies; the units that could not be performed."""
+    """Run what is missing of some studies; return the units that failed."""
     from backcast.cli.study_progress import watching
     from backcast.studies.engines.queues import refuse_jobs_at_work
     from backcast.studies.runner import run_study
@@ -103,7 +103,7 @@ def run_studies(asked: Sequence["Asked"], options: RunOptions) -> list["Failed"]
     for path in store.foreign_files():
         tell(f"{path} is not a file of Backcast's and is left alone")
     if options.engine != "slurm":
-        refuse_jobs_at_work(options.out)  # they would make the same runs
+        refuse_jobs_at_work(options.out)  # jobs would make the same runs
     failures: list[Failed] = []
     for study, seeds in asked:
         engine = _engine(options, store)
@@ -114,21 +114,21 @@ def run_studies(asked: Sequence["Asked"], options: RunOptions) -> list["Failed"]
 
 
 def continuing(directory: Path, options: RunOptions) -> RunOptions:
-    """The options for adding to a directory what is missing there."""
+    """The options for continuing the studies of a directory."""
     if options.out not in (directory, RunOptions().out):
         raise InputError(f"--out: {options.out} given, but {directory} is continued where it is; leave it out")
     return dataclasses.replace(options, out=directory)
 
 
 def to_continue(directory: Path, seeds: int | None) -> list["Asked"]:
-    """The studies of a directory, with the seeds that are asked for now or were then."""
+    """The studies of a directory, with the seeds requested now or originally."""
     from backcast.studies.store import Asked, Store
 
     return [Asked(study, seeds or wanted) for study, wanted in Store(directory).studies()]
 
 
 def with_plugins(directory: Path, asked: list["Asked"], options: RunOptions) -> list["Asked"]:
-    """The studies of a directory again, after what they may import was imported."""
+    """Reread the studies of a directory after importing what they may import."""
     from backcast.studies.plugins import import_plugins
 
     modules = [module for study, _ in asked for module in study.plugins]
@@ -137,7 +137,7 @@ def with_plugins(directory: Path, asked: list["Asked"], options: RunOptions) -> 
 
 
 def tell_installed() -> None:
-    """Import the plugins of installed packages, and say which cannot be imported."""
+    """Import the plugins of installed packages, and report those that cannot be imported."""
     from backcast.studies.plugins import import_installed
 
     for sentence in import_installed():
@@ -145,7 +145,7 @@ def tell_installed() -> None:
 
 
 def refuse_imports(study: "Study", allowed: Sequence[str]) -> None:
-    """Raise if running a study would import a module that is not allowed; installed plugins are."""
+    """Raise InputError if running a study would import a module that is not allowed; installed plugins are allowed."""
     from backcast.studies.plugins import installed
 
     for module in study.plugins:
@@ -163,7 +163,7 @@ def refuse_imports(study: "Study", allowed: Sequence[str]) -> None:
 
 
 def refuse_other_files(study: "Study") -> None:
-    """Raise if the file of a world is missing, or is not what the study was run with."""
+    """Raise InputError if the file of a world is missing, or differs from the one the study was run with."""
     for place, world in enumerate(study.worlds):
         try:
             world.pinned()
@@ -172,7 +172,7 @@ def refuse_other_files(study: "Study") -> None:
 
 
 def check_options(options: RunOptions) -> None:
-    """Refuse options of another engine than the one that was chosen, and what is no shard."""
+    """Raise InputError on options of an engine that was not chosen, and on invalid shards."""
     read_shard(options.shard)
     _read_options(options.slurm_option or ())
     for each in dataclasses.fields(options):
@@ -187,7 +187,7 @@ def check_options(options: RunOptions) -> None:
 
 
 def read_shard(text: str | None) -> "Shard | None":
-    """`2/8` as (2, 8)."""
+    """Parse `2/8` as (2, 8)."""
     if text is None:
         return None
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
@@ -197,7 +197,7 @@ def read_shard(text: str | None) -> "Shard | None":
 
 
 def tell_plan(outlines: Sequence["Outline"], options: RunOptions) -> None:
-    """Say what would be run, and what was not looked at; it takes a moment, however large a study is."""
+    """Print what would be run, and what was not checked; quick even for large studies."""
     from backcast.studies.store import Store
 
     store = Store(options.out) if (options.out / "units").is_dir() else None
@@ -216,7 +216,7 @@ def tell_plan(outlines: Sequence["Outline"], options: RunOptions) -> None:
 
 
 def _missing(each: "Outline", store: "Store | None", options: RunOptions) -> int | None:
-    """How many runs are to be made; None if there are too many to look."""
+    """The number of runs to be made; None if there are too many to count."""
     from backcast.studies.runner import count_missing
 
     shard = read_shard(options.shard)
@@ -241,17 +241,17 @@ def _in_words(plan: dict[str, Any], options: RunOptions) -> str:
 
 
 def tell_gaps(found: "Stored", directory: Path) -> None:
-    """Say of which studies runs are missing, and how many runs are left out."""
+    """Report which studies have missing runs, and how many runs are left out."""
     if found.strays:
         tell(f"{found.strays:,} runs in {directory} belong to none of its studies as they are now, and are left out")
     for result in found.results:
         if result.gap:
-            left_out = "" if result.seeds else "; it is left out, for there is no seed that all agents have"
+            left_out = "" if result.seeds else "; it is left out, because no seed is common to all agents"
             tell(f"{result.name}: {result.gap}{left_out}")
 
 
 def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:
-    """Say which units could not be performed and why: a few in full, and where to read about the others."""
+    """Report failed units and the reasons: a few in full, and where to find the others."""
     if options.as_json:
         told = ({"failed": each.unit.label, "seeds": each.unit.seeds, "error": each.error} for each in failures)
         print(*map(json.dumps, told), sep="\n")
@@ -265,7 +265,7 @@ def tell_failures(failures: Sequence["Failed"], options: RunOptions) -> None:
 
 
 def _engine(options: RunOptions, store: "Store") -> "Engine":
-    """The engine that was asked for, with its settings."""
+    """Make the chosen engine."""
     if options.engine == "dask":
         from backcast.studies.engines.on_dask import DaskEngine
 
@@ -296,7 +296,7 @@ def _read_options(given: Sequence[str]) -> dict[str, str]:
 
 
 def print_divergences(found: Sequence["Results"], as_json: bool) -> None:
-    """A line for each agent and world in which values exploded; of very many, how many there are more."""
+    """Print a line for each agent and world in which runs diverged, up to a limit."""
     from backcast.studies.divergence import divergences
 
     lines = []

@@ -1,7 +1,7 @@
-"""How long one waits for the first result of each kind of agent: a section of `backcast bench`.
+"""Time to the first result of each kind of agent: a section of `backcast bench`.
 
-What is measured are processor seconds of a whole process, from starting Python to the first result: with an empty
-cache, where all is compiled, and with what that has left there.
+Measures processor seconds of a whole process, from starting Python to the first result: with an empty cache, where
+everything is compiled, and with a warm one.
 """
 
 import os
@@ -21,12 +21,12 @@ _CODE = "import backcast as bc; bc.run({world}, bc.agent({kind!r}), 1, 1)"
 
 
 def start_up(kinds: Sequence[str], repeats: int, against: Path | None) -> Iterator[dict[str, Any]]:
-    """Processor seconds to the first result of each kind, the least of some measurements that take turns.
+    """Processor seconds to the first result of each kind, the least of several interleaved measurements.
 
     Args:
-        kinds: of agents.
-        repeats: how often each is measured.
-        against: a checkout of another version, measured in turn.
+        kinds: the kinds of agents.
+        repeats: number of measurements of each.
+        against: a checkout of another version, measured alternately.
     """
     here = Path(__file__).parents[2]
     other = None if against is None else _source(against)
@@ -47,13 +47,14 @@ def _source(checkout: Path) -> Path:
 
 
 def _cold_and_warm(source: Path, code: str) -> tuple[float, float]:
-    """Processor seconds with an empty cache, and with what that has left there; infinite if it cannot be done."""
+    """Processor seconds with an empty and with a warm cache; infinite if the code fails."""
     with tempfile.TemporaryDirectory() as directory:
         environment = {**os.environ, "PYTHONPATH": str(source), "BACKCAST_CACHE_DIR": directory}
-        return _seconds(code, environment), _seconds(code, environment)
+        return seconds_of(code, environment), seconds_of(code, environment)
 
 
-def _seconds(code: str, environment: dict[str, str]) -> float:
+def seconds_of(code: str, environment: dict[str, str]) -> float:
+    """Processor seconds of a process that runs some code; infinite if it fails."""
     before = _spent_by_children()
     done = subprocess.run([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL, check=False)
     return _spent_by_children() - before if done.returncode == 0 else float("inf")

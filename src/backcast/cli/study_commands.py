@@ -36,15 +36,16 @@ def reproduce(
     studies: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Studies by name, or groups: paper (the default), beyond, textbook, blend, all; see backcast list."
+            help="Studies by name, or groups: paper (the default), beyond, textbook, blend, all, neural; see `list`."
         ),
     ] = None,
     *,
     options: RunOptions,
 ) -> None:
-    """Run the paper's studies, or others, write figures and a report, and judge the paper's claims.
+    """Run the paper's studies, or others, and report on them.
 
-    What is finished stays: run it again to continue, or with more seeds to add to what is there.
+    Writes figures and a report, and judges the paper's claims. Finished runs are kept: run the command again to
+    continue, or with more seeds to add to them.
 
     Example: backcast reproduce
 
@@ -69,7 +70,7 @@ def sweep(
     specification: Annotated[
         Path,
         typer.Argument(
-            parser=a_path, metavar="SPEC.toml|DIR", help="A study of your own, or results to be continued there."
+            parser=a_path, metavar="SPEC.toml|DIR", help="A study of your own, or a directory of results to continue."
         ),
     ],
     allow_import: Annotated[
@@ -79,10 +80,10 @@ def sweep(
     *,
     options: RunOptions,
 ) -> None:
-    """Run a study of your own, described in a TOML file (docs/studies.md has one to copy).
+    """Run a study of your own, described in a TOML file.
 
-    A TOML file may import what it says. With a directory of results, the studies in it are continued; as it may come
-    from a stranger, they may import only what --allow-import names.
+    docs/studies.md has an example to copy. A TOML file may import the modules it names. A directory of results
+    continues the studies in it; as it may come from a stranger, these may import only what --allow-import names.
 
     Example: backcast sweep my.toml --out results
 
@@ -117,7 +118,7 @@ def sweep(
 
 
 def _run(asked: "list[Asked]", options: RunOptions) -> None:
-    """Run studies, and unless it is a part of a larger whole, report on them."""
+    """Run studies, and report on them unless only a shard was run."""
     for study, seeds in asked:
         refuse_many(f"{study.name}: combinations × seeds", "runs", len(study.runs()) * seeds)
     try:

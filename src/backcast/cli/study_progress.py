@@ -1,4 +1,4 @@
-"""What one sees while a study runs: a progress bar on a terminal, plain lines elsewhere, JSON for machines."""
+"""Progress of a running study: a progress bar on a terminal, plain lines elsewhere, JSON for machines."""
 
 import contextlib
 import json
@@ -17,11 +17,11 @@ from backcast.studies.runner import Progress
 Watch = Callable[[Progress], None]
 
 EVERY = 10.0  # seconds between lines
-WORKERS = 8  # that are shown one by one
+WORKERS = 8  # most workers that are shown one by one
 
 
 def watching(name: str, quiet: bool, as_json: bool) -> contextlib.AbstractContextManager[Watch]:
-    """What is told how far a study is, as a context that cleans up after itself."""
+    """A context manager that shows the progress of a study."""
     if quiet:
         return contextlib.nullcontext(lambda progress: None)
     if as_json:
@@ -52,7 +52,7 @@ def in_words(progress: Progress) -> str:
 
 
 def by_worker(progress: Progress) -> list[str]:
-    """What each worker has done and does now; of many, those that did the most."""
+    """What each worker has done and is doing; of many workers, those that did the most."""
     running = progress.running()
     names = sorted({*progress.by, *running}, key=lambda name: (-progress.by[name], name))
     lines = [f"{name:<24} {progress.by[name]:>9,} runs  {running.get(name, '')}" for name in names[:WORKERS]]
@@ -88,7 +88,7 @@ def _bar(name: str, console: Console) -> Iterator[Watch]:
 
 
 class _WorkerBars(Bars):
-    """A bar for the study, how far it is in words, and a line for each worker."""
+    """A bar for the study, its progress in words, and a line for each worker."""
 
     def __init__(self, console: Console) -> None:
         self.shown: Progress | None = None
@@ -105,7 +105,7 @@ class _WorkerBars(Bars):
 
 @contextlib.contextmanager
 def _lines(name: str) -> Iterator[Watch]:
-    """A line at the end, and one every ten seconds before it, with what each worker did; also while it waits."""
+    """Print a line every ten seconds, also while waiting, and one at the end, with the work of each worker."""
     shown: list[Progress] = []
     over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The commands that show what there is, how fast it is, whether it works and how to cite it."""
+"""The commands list, bench, lab, doctor and cite."""
 
 import json
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 AllowImport = Annotated[
     list[str] | None,
-    typer.Option("--allow-import", metavar="MODULE", help="A module with kinds of your own, to be imported."),
+    typer.Option("--allow-import", metavar="MODULE", help="A module with your own kinds, to import."),
 ]
 
 
@@ -36,9 +36,9 @@ def list_(
     ] = None,
     allow_import: AllowImport = None,
 ) -> None:
-    """Show what can be run: worlds, agents, metrics, studies, closed forms; or the settings of one kind.
+    """List worlds, agents, metrics and studies, or a kind's settings.
 
-    Plugins of installed packages are imported, and what --allow-import names.
+    Imports the plugins of installed packages, and the modules named by --allow-import.
 
     Example: backcast list
 
@@ -86,7 +86,7 @@ def list_(
 
 
 def _print_kind(name: str) -> None:
-    """A kind of agent or of world, with all that can be set about it."""
+    """Print a kind of agent or world with its settings."""
     from backcast.agents.kinds import KINDS
     from backcast.core.errors import InputError, nearest
     from backcast.studies.search import searchable
@@ -122,16 +122,16 @@ def bench(
         typer.Option(help="Directory with dense_maze.c and dense_chain.c to race (default: Backcast's own)."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer repetitions and settings, no world of a million states.")
+        bool, typer.Option("--quick", help="Fewer repetitions and settings, and no world of a million states.")
     ] = False,
     only: Annotated[
-        str | None, typer.Option(help="One section, such as kinds, start-up, linear, cores, engines or lab.")
+        str | None, typer.Option(help="One section, such as kinds, start-up, linear, cores, engines, lab or neural.")
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Checkout of another version, whose start-up is measured as well.")
+        Path | None, typer.Option(help="Checkout of another version whose start-up is measured too.")
     ] = None,
 ) -> None:
-    """Measure speed, next to slower ways to do the same, in this run.
+    """Measure speed, next to slower implementations.
 
     Example: backcast bench --quick
 
@@ -166,21 +166,21 @@ def _in_words(row: dict[str, Any]) -> str:
 def lab(
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Port (default: 8765, or the next that is free; 0: any that is free)."),
+        typer.Option(min=0, max=65535, help="Port (default: 8765, or the next free one; 0: any free port)."),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     host: Annotated[
-        str, typer.Option(help="Name or address to listen on; if other machines can reach it, a token is asked for.")
+        str, typer.Option(help="Name or address to listen on; a token is required if other machines can reach it.")
     ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="A further name for this lab, such as that of a proxy."),
+        typer.Option("--allow-host", metavar="NAME", help="Another host name of this lab, such as that of a proxy."),
     ] = None,
     allow_import: AllowImport = None,
 ) -> None:
-    """Watch two agents plan side by side in the browser, until Ctrl-C.
+    """Watch two agents plan side by side in the browser.
 
-    Plugins of installed packages are imported, and what --allow-import names.
+    Stop it with Ctrl-C. Imports the plugins of installed packages, and the modules named by --allow-import.
 
     Example: backcast lab
 
@@ -196,14 +196,16 @@ def lab(
     code = 0
     try:
         serve(host, port, not no_browser, allow_hosts=allow_host or ())
-    except KeyboardInterrupt as interruption:  # the usual way to end it
+    except KeyboardInterrupt as interruption:  # the normal way to stop it
         code = 143 if isinstance(interruption, Terminated) else 0
     print("backcast: the lab was stopped", file=sys.stderr, flush=True)
-    os._exit(code)  # without waiting for threads, which may have a minute to go before all is compiled
+    os._exit(code)  # without waiting for threads, which may go on compiling for a minute
 
 
 def doctor() -> None:
-    """Show versions, cores and directories, and check in ten seconds that this installation computes what it should.
+    """Check that this installation computes correct results.
+
+    Shows versions, cores and directories, and takes about ten seconds.
 
     Example: backcast doctor
     """
@@ -216,7 +218,7 @@ def doctor() -> None:
 def cite(
     text: Annotated[bool, typer.Option("--text", help="Print plain text instead of BibTeX.")] = False,
 ) -> None:
-    """Print how to cite Backcast and the paper that it implements, as BibTeX.
+    """Print citations of Backcast and its paper, as BibTeX.
 
     Example: backcast cite >> references.bib
     """

@@ -1,1 +1,1 @@
-"""What everything else stands on: arrays, errors, files, random numbers, and the compiler."""
+"""Foundations: arrays, errors, files, random numbers, and the compiler."""

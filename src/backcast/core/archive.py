@@ -1,7 +1,7 @@
-"""Arrays in .npz files, which may be anybody's: what a file says of itself is checked before anything of it is read.
+"""Arrays in untrusted .npz files: the headers of a file are checked before any array is read.
 
-A .npz file is a ZIP archive of .npy files, each of them a short header and numbers. Only those that are wanted are
-looked at, first their headers. Sizes are known then, and hold: no more is read than the archive says there is.
+A .npz file is a ZIP archive of .npy files, each with a short header and numbers. Only the requested arrays are read,
+headers first. The sizes in them are binding: no more is read than the archive declares.
 """
 
 import io
@@ -18,9 +18,9 @@ from numpy.lib import format as npy
 from backcast.core.errors import InputError, in_a_line
 from backcast.core.files import opened_regular
 
-_PIECE = 2**20  # bytes that are read at once; a table of contents, which is read in one piece, can be no larger
-_RATIO = 1032  # nothing is compressed further by DEFLATE
-_HEADER = 1000  # characters of the header of an array
+_PIECE = 2**20  # most bytes read at once, and so the largest table of contents
+_RATIO = 1032  # the largest compression ratio of DEFLATE
+_HEADER = 1000  # most characters of the header of an array
 
 
 class _Member(NamedTuple):
@@ -33,13 +33,13 @@ class Archive:
     """Some arrays of a .npz file; `archive[name]` reads one.
 
     Args:
-        file: where the archive is.
-        kinds: the names of the arrays, and what each is of: "b" (bool), "i" (integers), "u" (bytes) or "f" (floating
+        file: path of the archive.
+        kinds: the names of the arrays, and the kind of each: "b" (bool), "i" (integers), "u" (bytes) or "f" (floating
             point).
-        newer: those that files of older versions lack.
+        newer: arrays that files of older versions lack.
 
     Raises:
-        Exception: of almost any kind if it is damaged, or other than it says.
+        Exception: of almost any type if the file is damaged or inconsistent.
     """
 
     def __init__(self, file: io.BufferedReader, kinds: Mapping[str, str], newer: Collection[str] = ()) -> None:
@@ -58,17 +58,17 @@ class Archive:
         return f"{name}.npy" in self._zip.namelist()
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of an array; it is not read for this."""
+        """The shape of an array, without reading it."""
         return self._members[name].shape
 
     def length(self, name: str) -> int:
-        """The length of an array that has one dimension; it is not read for this."""
+        """The length of a one-dimensional array, without reading it."""
         length = math.prod(self._members[name].shape)
         self.refuse_other_shape(name, (length,))
         return length
 
     def refuse_other_shape(self, name: str, expected: tuple[int, ...]) -> None:
-        """Raise unless an array, which is not read for this, has this shape."""
+        """Raise unless an array has this shape, without reading it."""
         shape = self._members[name].shape
         if shape != expected:
             raise ValueError(f"{name} has the shape {shape}, expected {expected}")
@@ -103,10 +103,10 @@ class Archive:
 
 @contextmanager
 def opened_archive(path: Path, kinds: Mapping[str, str], newer: Collection[str] = ()) -> Iterator[Archive]:
-    """An archive whose headers are as they should be (`Archive`).
+    """Open an archive and check its headers (`Archive`).
 
     Raises:
-        InputError: if it is no regular file.
+        InputError: if it is not a regular file.
     """
     with (
         opened_regular(path, os.O_RDONLY) as descriptor,
@@ -117,7 +117,7 @@ def opened_archive(path: Path, kinds: Mapping[str, str], newer: Collection[str] 
 
 @contextmanager
 def refusing_damage(path: Path, what: str) -> Iterator[None]:
-    """Within, whatever goes wrong is an InputError that says that the file is not `what`; but for a missing file."""
+    """Turn every error except a missing file into an InputError that says that the file is not `what`."""
     try:
         yield
     except (FileNotFoundError, PermissionError):
@@ -129,17 +129,17 @@ def refusing_damage(path: Path, what: str) -> Iterator[None]:
 
 
 class _InPieces(io.BufferedReader):
-    """A file of which only so much is read at once as is reasonable: an archive may claim anything."""
+    """A file with a limit on each read, because an untrusted archive may claim any size."""
 
     def read(self, size: int | None = -1) -> bytes:
-        """As many bytes as are asked for or, without a number, at most as many as are reasonable."""
+        """Read the given number of bytes or, without a number, up to the limit."""
         if size is not None and size > _PIECE:
             raise ValueError("its table of contents is too large")
         return super().read(_PIECE if size is None or size < 0 else size)
 
 
 def physical_memory() -> float:
-    """The bytes of memory of this machine; infinite where it does not say."""
+    """The memory of this machine in bytes; infinite if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # Windows

@@ -1,4 +1,4 @@
-"""Array types shared by all modules, and the checks that every public function makes at its door."""
+"""Array types shared by all modules, and the validation of arguments of public functions."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 def as_floats(field: str, values: ArrayLike) -> Vector:
-    """A float64 copy of `values`, refused when it is not numbers."""
+    """Return a float64 copy of `values`; raise InputError if it is not numeric."""
     try:
         given = np.asarray(values)
         if given.dtype.kind not in "biuf":
@@ -32,7 +32,7 @@ def as_floats(field: str, values: ArrayLike) -> Vector:
 
 
 def refuse_non_finite(field: str, values: Vector) -> None:
-    """Raise, naming the first NaN or infinite entry and its index."""
+    """Raise InputError if an entry is NaN or infinite, naming the first and its index."""
     bad = ~np.isfinite(values)
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -41,7 +41,7 @@ def refuse_non_finite(field: str, values: Vector) -> None:
 
 
 def as_distribution(field: str, values: ArrayLike, size: int) -> Vector:
-    """A probability distribution over `size` states; refused with the reason when it is not one."""
+    """Return a probability distribution over `size` states; raise InputError if it is not one."""
     p = as_floats(field, values)
     if p.shape != (size,):
         raise InputError(f"{field}: shape {p.shape} given, expected ({size},), one probability per state")
@@ -57,7 +57,7 @@ def as_distribution(field: str, values: ArrayLike, size: int) -> Vector:
 
 
 def as_number(field: str, given: Any, low: float, high: float, expected: str) -> float:
-    """A finite number from low to high; `expected` says so in words."""
+    """Validate a finite number from low to high; `expected` describes it in the message."""
     number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
     if number and low <= given <= high and abs(given) <= _LARGEST:
         return float(given)
@@ -65,12 +65,12 @@ def as_number(field: str, given: Any, low: float, high: float, expected: str) ->
 
 
 def as_fraction(field: str, given: object, what: str = "a number") -> float:
-    """A number in [0, 1]."""
+    """Validate a number in [0, 1]."""
     return as_number(field, given, 0, 1, f"{what} in [0, 1]")
 
 
 def as_whole(field: str, given: object, least: int, most: float = 2**63 - 1) -> int:
-    """A whole number, `least` or more; larger ones than `most` are refused."""
+    """Validate an integer from `least` to `most`."""
     if isinstance(given, (float, np.floating)) and given == np.floor(given) and np.isfinite(given):
         given = int(given)
     if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or not least <= given <= most:
@@ -79,7 +79,7 @@ def as_whole(field: str, given: object, least: int, most: float = 2**63 - 1) -> 
 
 
 def frozen(array: Any) -> Any:
-    """The same array (or csr_array), no longer writeable."""
+    """Make an array (or csr_array) read-only."""
     if sparse.issparse(array):
         for part in (array.data, array.indices, array.indptr):
             part.flags.writeable = False
@@ -89,7 +89,7 @@ def frozen(array: Any) -> Any:
 
 
 def dense(matrix: Matrix) -> Vector:
-    """The same matrix as a numpy array."""
+    """Convert a matrix to a numpy array."""
     return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
 
 

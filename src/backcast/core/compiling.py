@@ -1,8 +1,8 @@
-"""`@kernel` and `@part`: compiled by Numba, with the machine code kept on disk for the next process (`kernel_cache`).
+"""`@kernel` and `@part`: compile with Numba, and cache the machine code on disk (`kernel_cache`).
 
 A *kernel* is a function on arrays. A *part* (a model, a planner, a world, …) is a NamedTuple of arrays and numbers
-whose methods are kernels: `model.learn(…)` reads the same from Python and from a compiled loop, where the class of
-the part decides while compiling which code is meant.
+whose methods are kernels: `model.learn(…)` looks the same in Python and in a compiled loop, where the class of the part
+determines the code at compile time.
 """
 
 import functools
@@ -22,7 +22,7 @@ try:
     from backcast.core.lowering import Inlined, Whole
 
     _INLINED, _WHOLE = {"pipeline_class": Inlined}, {"pipeline_class": Whole}
-except (ImportError, AttributeError):  # compiling takes longer, and gives the same
+except (ImportError, AttributeError):  # compiling takes longer, with the same result
     _INLINED = _WHOLE = {}
 
 try:
@@ -31,7 +31,7 @@ except (ImportError, AttributeError) as error:
     give_up(error)
 
     def keep_on_disk(compiled: Any, methods: Callable[[type], dict[str, Callable[..., Any]]]) -> None:
-        """Nothing is kept where Numba lacks what that needs."""
+        """Without the Numba features that the cache needs, nothing is cached."""
 
 
 __all__ = [
@@ -52,10 +52,10 @@ C = TypeVar("C", bound=type)
 
 types: Any = numba.types
 
-# forceinline: a part is a dozen arrays, and handing them to a helper costs more than what most helpers do.
-# _nrt: no reference counting. A kernel works on arrays that its caller owns and allocates none; counting references
-# at every call of a helper made the fused loop five times slower. To allocate is then a compile-time error. Numba does
-# not promise this option: where it is unknown, kernels are slower.
+# forceinline: a part is a dozen arrays, and passing them to a helper costs more than most helpers do.
+# _nrt: no reference counting. A kernel works on arrays owned by its caller and allocates none; counting references
+# at every call of a helper made the fused loop five times slower. Allocating is then a compile-time error. This option
+# is not part of Numba's public API: without it, kernels are slower.
 OPTIONS: dict[str, Any] = {"nogil": True, "forceinline": True}
 if hasattr(getattr(getattr(numba.core, "cpu", None), "CPUTargetOptions", None), "_nrt"):
     OPTIONS["_nrt"] = False
@@ -65,12 +65,12 @@ INTERPRETED = bool(config.DISABLE_JIT)  # NUMBA_DISABLE_JIT=1: kernels are plain
 
 
 def kernel(function: F, overflows: bool = False, **options: Any) -> F:
-    """Compile with Numba when first called; it is loaded if an earlier process compiled it.
+    """Compile with Numba on the first call, or load the code that an earlier process compiled.
 
     Args:
-        function: on arrays, numbers and parts.
-        overflows: whether its numbers are meant to overflow; interpreted, they do so without a warning.
-        options: of `numba.njit`.
+        function: a function of arrays, numbers and parts.
+        overflows: whether integer overflow is intended; interpreted, it then causes no warning.
+        options: options of `numba.njit`.
     """
     if INTERPRETED:
         return np.errstate(over="ignore")(function) if overflows else function
@@ -82,14 +82,14 @@ def kernel(function: F, overflows: bool = False, **options: Any) -> F:
 
 
 def _inline_where_called(compiled: Any, make: Callable[[], Any]) -> None:
-    """Let kernels that call a kernel take another version of it, which is made when there is such a caller."""
+    """Let kernels call a separate version of a kernel, which is compiled on demand."""
     inlined = functools.cache(make)
     compiled.get_call_template = lambda args, kws: inlined().get_call_template(args, kws)
     compiled.get_overload = lambda sig: inlined().get_overload(sig)
 
 
 def intrinsic(interpreted: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: what generates machine code, and the function that computes the same where nothing is compiled."""
+    """Decorator: an intrinsic that generates machine code, and its equivalent in interpreted mode."""
 
     def choose(generator: Callable[..., Any]) -> Any:
         return interpreted if INTERPRETED else numba.extending.intrinsic(generator)
@@ -98,7 +98,7 @@ def intrinsic(interpreted: Callable[..., Any]) -> Callable[[Callable[..., Any]],
 
 
 def in_python(method: F) -> F:
-    """Decorator: a method of a part that is not compiled, because only Python asks for it."""
+    """Decorator: a method of a part that is not compiled, because only Python calls it."""
     method._in_python = True  # type: ignore[attr-defined]
     return method
 
@@ -110,7 +110,7 @@ _fields: dict[str, str] = {}
 
 
 class _Method:
-    """A method of a part; a kernel when Python first asks for it, which for most methods is never."""
+    """A method of a part, which becomes a kernel when Python first accesses it; most are never accessed."""
 
     def __init__(self, owner: type, name: str, function: Callable[..., Any]) -> None:
         self.owner, self.name, self.function = owner, name, function
@@ -122,7 +122,7 @@ class _Method:
 
 
 def compiled_methods(cls: type) -> dict[str, Callable[..., Any]]:
-    """The methods of a part that kernels may call, by their names; of other classes none."""
+    """The methods of a part that kernels may call, by name; empty for other classes."""
     if cls not in _parts:
         return {}
     chosen = {name: bodies.get(cls) or _defaults.get(name) for name, bodies in _methods.items()}
@@ -130,10 +130,10 @@ def compiled_methods(cls: type) -> dict[str, Callable[..., Any]]:
 
 
 def part(cls: C) -> C:
-    """Class decorator: the public methods of this NamedTuple become kernels, callable from Python and kernels.
+    """Class decorator: compile the public methods of a NamedTuple to kernels, callable from Python and from kernels.
 
-    Methods of one name take the same parameters in every part; a part has at least one field. Numba knows the methods
-    of all parts as methods of every NamedTuple, so that no field may have the name of a method.
+    Methods with the same name take the same parameters in every part; a part has at least one field. To Numba, methods
+    of parts are methods of every NamedTuple, so that no field may have the name of a method.
     """
     if not cls.__annotations__:
         raise TypeError(
@@ -154,12 +154,12 @@ def part(cls: C) -> C:
 
 
 def is_part(given: object) -> bool:
-    """Whether something is a part, which has the default of every question."""
+    """Whether an object is a part, which has the defaults of all methods."""
     return type(given) in _parts
 
 
 def optional(name: str) -> Callable[[F], F]:
-    """Decorator: what happens when this method is called of a part that has none."""
+    """Decorator: the default of a method, for parts that do not define it."""
 
     def add(function: F) -> F:
         _defaults[name] = function
@@ -173,9 +173,9 @@ def optional(name: str) -> Callable[[F], F]:
 
 
 def _give_own_name(cls: type) -> None:
-    """Number a part whose name another one has, such as that of a cell of a notebook that is executed again.
+    """Number a part whose name is taken, for example in a notebook cell that is executed again.
 
-    Numba's dispatcher tells NamedTuples apart by their names and fields alone, and would run the code of the other.
+    Numba's dispatcher distinguishes NamedTuples only by name and fields, and would run the other part's code.
     """
     taken = sum(other.__name__.partition("~")[0] == cls.__name__ for other in _parts)
     if taken:
@@ -187,7 +187,7 @@ def _is_compiled(method: Callable[..., Any]) -> bool:
 
 
 def _complete(cls: type, name: str, default: Callable[..., Any]) -> None:
-    """Give a part the default of a method that it does not have, for callers in Python."""
+    """Add the default of a method that a part does not define, for callers in Python."""
     if inspect.getattr_static(cls, name, None) is None:
         setattr(cls, name, _Method(cls, name, default) if _is_compiled(default) else default)
 
@@ -204,16 +204,16 @@ register_model(_BoundMethod)(lambda manager, bound: manager[bound.this])
 
 @infer_getattr
 class _MethodsOfParts(AttributeTemplate):  # type: ignore[misc]
-    """Tells Numba what the methods of parts are: one answer for all, for it asks every template about every attribute.
+    """Resolves the methods of parts for Numba: one template for all, because Numba tries every template.
 
-    Numba's own `overload_method` makes two templates for each name of a method, which takes a good part of the time to
+    Numba's own `overload_method` makes two templates for each method name, which takes a large part of the time to
     compile, and to load, a kernel.
     """
 
     key = types.BaseNamedTuple
 
     def generic_resolve(self, part: Any, name: str) -> Any:
-        """The method of this name that a part has; None if there is none."""
+        """The method of a part with this name, or None."""
         method = _methods.get(name, {}).get(part.instance_class) or _defaults.get(name)
         if method is None or not _is_compiled(method):
             return None

@@ -1,7 +1,7 @@
-"""Copies of an agent for many seeds, in one piece of memory at equal distances.
+"""Copies of an agent for many seeds, in one block of memory at equal distances.
 
-An agent is a tree: a tuple of arrays, numbers and tuples. To make one takes Python as many calls as it has arrays, and
-to hand one to a kernel as many conversions. So one is made, its bytes are copied, and a kernel that was handed the
+An agent is a tree: a tuple of arrays, numbers and tuples. Making one takes Python as many calls as it has arrays, and
+passing it to a kernel as many conversions. So one agent is made and its bytes are copied; a kernel that is given the
 first copy finds the others by adding the same distance to all addresses (`shifted`).
 """
 
@@ -18,12 +18,12 @@ from backcast.core.locality import LINE
 
 
 class Copies(NamedTuple):
-    """Trees of the same arrays, the second so many bytes after the first, and so on.
+    """Copies of a tree of arrays, at equal distances in memory.
 
     Attributes:
-        first: the first of them.
-        number: how many there are.
-        distance: bytes from one to the next; 0 if there is one.
+        first: the first copy.
+        number: the number of copies.
+        distance: bytes from one copy to the next; 0 if there is only one.
     """
 
     first: Any
@@ -31,14 +31,14 @@ class Copies(NamedTuple):
     distance: int
 
     def stacked(self, of: Any) -> Any:
-        """A part of the first tree with, for each of its arrays, those of all copies, (number, …)."""
+        """A part of the first tree with each array stacked over all copies, (number, …)."""
         return _replaced(of, lambda array: _stacked(array, self.number, self.distance))
 
 
 class Layout:
-    """How to copy a tree. Arrays that share memory in the tree do so in each copy; what begins a line still does.
+    """How to copy a tree. Arrays that share memory in the tree do so in each copy; alignment to cache lines is kept.
 
-    Arrays of zeros come last in a copy: the system gives zeros away, and pages that nobody writes to cost nothing.
+    Arrays of zeros come last in a copy: pages of zeros that are never written cost nothing.
 
     Attributes:
         size: bytes of a copy.
@@ -54,7 +54,7 @@ class Layout:
             place.within(self._bytes)[...] = array
 
     def copies(self, number: int) -> Copies:
-        """So many copies, in memory of their own."""
+        """Make copies in newly allocated memory."""
         room = np.zeros(number * self.size + LINE, dtype=np.uint8)
         start = -room.__array_interface__["data"][0] % LINE
         memory = room[start : start + number * self.size]
@@ -64,7 +64,7 @@ class Layout:
 
 
 class _Place:
-    """Where in a copy an array is, and of which shape."""
+    """The position and shape of an array in a copy."""
 
     def __init__(self, begin: int, array: NDArray[Any]) -> None:
         self._as = array.shape, array.dtype, begin, array.strides
@@ -76,7 +76,7 @@ class _Place:
         return np.ndarray(shape, dtype, memory, begin, strides)
 
     def view(self, memory: NDArray[np.uint8]) -> NDArray[Any]:
-        """The same, read-only if the original is: to Numba that is another type."""
+        """The same, read-only if the original is, because Numba gives read-only arrays another type."""
         array = self.within(memory)
         if not self._writeable:
             array.flags.writeable = False
@@ -84,7 +84,7 @@ class _Place:
 
 
 def _begins(arrays: list[NDArray[Any]]) -> tuple[list[int], int, int]:
-    """Where in a copy each array begins, how many bytes of it are not just zeros, and how many there are."""
+    """The start of each array in a copy, its number of nonzero bytes, and its size."""
     begins, written, size = [0] * len(arrays), 0, 0
     groups = _overlapping(arrays)
     for group in sorted(groups, key=lambda group: not any(arrays[place].any() for place in group)):
@@ -119,7 +119,7 @@ def arrays_of(tree: Any) -> Iterator[NDArray[Any]]:
 
 
 def _replaced(tree: Any, new: Callable[[NDArray[Any]], Any]) -> Any:
-    """The same tree with other arrays, which are asked for in the order of `arrays_of`."""
+    """The same tree with other arrays, taken in the order of `arrays_of`."""
     if isinstance(tree, np.ndarray):
         return new(tree)
     if not isinstance(tree, tuple):
@@ -129,7 +129,7 @@ def _replaced(tree: Any, new: Callable[[NDArray[Any]], Any]) -> Any:
 
 
 def picked(stacked: Any, place: int) -> Any:
-    """One of the trees that are stacked."""
+    """One of the stacked trees."""
     return _replaced(stacked, lambda array: array[place, ...])
 
 
@@ -147,7 +147,7 @@ def _shifted(tree: Any, distance: int) -> Any:
 
 @intrinsic(interpreted=_shifted)
 def shifted(typing_context: Any, tree: Any, distance: Any) -> Any:
-    """The same tree with all arrays so many bytes further on."""
+    """The same tree with all array addresses shifted by a number of bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         value, distance = arguments
@@ -160,7 +160,7 @@ def shifted(typing_context: Any, tree: Any, distance: Any) -> Any:
 
 
 def _addresses(context: Any, kind: Any) -> Iterator[list[int]]:
-    """Where in a value of this type the addresses of arrays are: the index at each level."""
+    """The positions of array addresses in a value of this type: the index at each level."""
     if isinstance(kind, types.Array):
         yield [context.data_model_manager[kind].get_field_position("data")]
     elif isinstance(kind, types.BaseTuple):

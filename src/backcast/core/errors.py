@@ -1,4 +1,4 @@
-"""The one error that means: what you gave cannot be used, and this is what could."""
+"""Errors of invalid input, and the wording of their messages."""
 
 import difflib
 from collections.abc import Iterable
@@ -8,10 +8,9 @@ LINES, LINE, WORD = 5, 1500, 200  # lines of a message, characters of a line and
 
 
 class InputError(ValueError):
-    """Input refused at the door; the message names the field, what was given and what is allowed.
+    """Invalid input; the message names the field, what was given and what is allowed.
 
-    The command line turns it into exit code 2. A message of very many lines or very long ones is cut: what was given
-    may be anything.
+    The command line turns it into exit code 2. Very long messages are shortened, because input may be anything.
     """
 
     def __init__(self, message: str) -> None:
@@ -19,11 +18,11 @@ class InputError(ValueError):
 
 
 class TooManyError(InputError):
-    """More than a limit allows (`backcast.core.limits`); otherwise nothing is wrong with it."""
+    """Input that exceeds a limit (`backcast.core.limits`) but is otherwise valid."""
 
 
 def shown(given: Any) -> str:
-    """What was given, as Python writes it, but never long."""
+    """The repr of a value, shortened."""
     try:
         return shortened(repr(given), WORD)
     except ValueError:  # a whole number of more digits than Python writes
@@ -31,7 +30,7 @@ def shown(given: Any) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of so many characters at most; what is left out, in the middle, is counted.
+    """Shorten a text in the middle to a number of characters, and say how many were left out.
 
     Examples:
         >>> shortened("a" * 50 + "b" * 50, 20)
@@ -44,7 +43,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def in_a_line(error: BaseException) -> str:
-    """What an error says, on one line and never long."""
+    """The message of an error on one line, shortened."""
     return shortened(" ".join(str(error).split()) or type(error).__name__, WORD)
 
 
@@ -55,6 +54,6 @@ def _cut_lines(message: str) -> str:
 
 
 def nearest(word: object, words: Iterable[str]) -> str:
-    """A hint for a word that is almost one of the words; empty if none is near."""
+    """A hint for a word that is similar to a known word; empty if none is."""
     close = difflib.get_close_matches(str(word)[:WORD], list(words), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, files that one process at a time may hold, and nothing that is no file."""
+"""Atomic writes, file locks, and safe reading of regular files."""
 
 import contextlib
 import errno
@@ -19,8 +19,8 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-REMAINS = 3600.0  # seconds after which a file that is half written is nobody's, where locks do not tell
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # said by file systems that have none
+REMAINS = 3600.0  # seconds after which an unfinished file counts as abandoned, if locks are not available
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # errors of file systems without locks
 NO_FOLLOWING = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 _MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
@@ -37,9 +37,9 @@ _KINDS = {
 
 @contextlib.contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:
-    """Yield the path of a new empty file beside `target`; on success it becomes `target`, on failure it vanishes.
+    """Yield the path of a new file beside `target`; on success it is renamed to `target`, on failure removed.
 
-    Write it in place: it is locked, which tells others that it is being written (`remove_remains`).
+    Write to it in place: it is locked, which shows others that it is in use (`remove_remains`).
     """
     with _new_part(target) as part:
         try:
@@ -52,10 +52,10 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
 
 def remove_remains(directory: Path) -> None:
-    """Remove what processes that were killed had begun to write here (`atomic_path`); what is being written stays.
+    """Remove unfinished files of killed processes (`atomic_path`); files being written are kept.
 
-    On the machine that made it, a file that is not locked is nobody's. Locks of other machines may be invisible, and
-    some file systems have none: there it is nobody's after an hour.
+    On the machine that made it, a file that is not locked is abandoned. Locks of other machines may be invisible, and
+    some file systems have none: there a file is abandoned after an hour.
     """
     for path in directory.glob(".*.part"):
         made = _PART.fullmatch(path.name)
@@ -68,12 +68,12 @@ def remove_remains(directory: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, when_waiting: Callable[[], None], shared: bool = False) -> Iterator[None]:
-    """Hold the lock on a file: alone, or together with others that share it; wait for it as long as it takes.
+    """Hold a lock on a file, exclusive or shared; wait for it as long as needed.
 
-    The operating system gives it back when the process ends, however it ends. Where it has no locks, nobody waits.
+    The operating system releases it when the process ends, however it ends. Without locks, there is no waiting.
 
     Raises:
-        InputError: if there is something else at this path than a regular file.
+        InputError: if the path exists and is not a regular file.
     """
     with opened_regular(path, os.O_RDWR | os.O_CREAT | NO_FOLLOWING) as held:
         try:
@@ -110,22 +110,22 @@ def checksum(path: Path) -> str:
 
 
 def read_own(path: Path) -> bytes:
-    """The content of a regular file that nobody but this user, and the administrator, can have written.
+    """The content of a regular file that only this user, or the administrator, can have written.
 
     Raises:
         InputError: if it is a symbolic link, a FIFO or the like.
-        OSError: if it is missing, or if somebody else owns it or may write it.
+        OSError: if it is missing, or if another user owns it or may write it.
     """
     with opened_regular(path, os.O_RDONLY | NO_FOLLOWING) as descriptor:
         if not is_private(os.fstat(descriptor)):
-            raise PermissionError(errno.EPERM, "somebody else may write it", str(path))
+            raise PermissionError(errno.EPERM, "another user may write to it", str(path))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read()
 
 
 @contextlib.contextmanager
 def opened_regular(path: Path, flags: int) -> Iterator[int]:
-    """The descriptor of a regular file; anything else is refused and, unless it comes in between, not opened.
+    """Open a regular file and return its descriptor; anything else is refused.
 
     Raises:
         InputError: if it is a FIFO, a device, a directory, a socket or, with `NO_FOLLOWING`, a symbolic link.
@@ -142,33 +142,33 @@ def opened_regular(path: Path, flags: int) -> Iterator[int]:
 
 
 def refuse_special(path: Path, follow_symlinks: bool = True) -> None:
-    """Raise InputError if there is something that is no regular file, OSError if there is nothing."""
+    """Raise InputError if the path is not a regular file, OSError if it does not exist."""
     _refuse(path, path.stat(follow_symlinks=follow_symlinks))
 
 
 def is_private(found: os.stat_result) -> bool:
-    """Whether this user owns a file or directory and nobody else may write it; on Windows this is not checked."""
+    """Whether this user owns a file or directory and no other user may write it; not checked on Windows."""
     return os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 @contextlib.contextmanager
 def _new_part(target: Path) -> Iterator[Path]:
-    """A file beside `target` that nobody else made, locked where there are locks."""
+    """Create a unique file beside `target`, locked if locks are available."""
     while True:
         part = target.with_name(f".{target.name}.{_MACHINE}{secrets.token_hex(4)}.part")
         with opened_regular(part, os.O_RDWR | os.O_CREAT | os.O_EXCL) as held:
             if _lock(held) and not _is_at(part, held):
-                continue  # somebody took it for a remnant before it was locked
+                continue  # another process removed it as abandoned before it was locked
             if fcntl is not None:
                 yield part
                 return
-        yield part  # Windows renames no file that is open
+        yield part  # Windows cannot rename an open file
         return
 
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[bool]:
-    """Whether it is certain that nobody holds this file, and holds it meanwhile; BlockingIOError if somebody does."""
+    """Lock a file, if locks are available, and yield whether it is; BlockingIOError if another process holds it."""
     if fcntl is None or not os.access(path, os.W_OK):
         yield False
         return
@@ -177,7 +177,7 @@ def _alone(path: Path) -> Iterator[bool]:
 
 
 def _lock(descriptor: int, shared: bool = False, waiting: bool = True) -> bool:
-    """Lock a file until it is closed; False where there are no locks."""
+    """Lock a file until it is closed; return False if locks are not available."""
     if fcntl is None:
         return False
     kind = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if waiting else fcntl.LOCK_NB)

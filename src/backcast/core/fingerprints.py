@@ -1,8 +1,8 @@
-"""What a compiled kernel is made of, as a hash: the code of all functions that it may reach, and the constants in them.
+"""Fingerprints of compiled kernels: a hash of the code of all functions they may reach, and of their constants.
 
-Two processes with the same fingerprint compile the same machine code; whoever edits a function changes the fingerprint
-of the kernels that reach it, and of no others. Docstrings, comments and the places of functions in their files make no
-difference. What cannot be described has no fingerprint.
+Two processes with the same fingerprint compile the same machine code. Editing a function changes the fingerprint of the
+kernels that reach it, and of no others. Docstrings, comments and the positions of functions in their files do not
+matter. What cannot be described has no fingerprint.
 """
 
 import hashlib
@@ -20,21 +20,21 @@ Methods = Callable[[type], dict[str, Function]]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, np.dtype)
 _HAS_DOCSTRING = getattr(inspect, "CO_HAS_DOCSTRING", 0)
-# What belongs to these is described by its name: it is Numba that compiles it, whose version is part of a kernel's key.
+# Objects of these are described by name: Numba compiles them, and its version is part of a kernel's key.
 _LIBRARIES = ("numpy", "math", "cmath", "operator", "builtins", "numba", "llvmlite", "typing")
 
 
 class IndescribableError(Exception):
-    """Something of which nobody can tell whether it will be the same in the next process."""
+    """An object that may differ in the next process."""
 
 
 def fingerprint(function: Function, classes: Iterable[type], methods: Methods) -> tuple[str, int]:
-    """The hash of all that a kernel may reach, and how many functions that are.
+    """The hash of everything that a kernel may reach, and the number of functions.
 
     Args:
         function: the kernel.
-        classes: of the parts among its arguments, and within them.
-        methods: the compiled methods of a class by their names, defaults included.
+        classes: the classes of parts among its arguments, also nested ones.
+        methods: the compiled methods of a class by name, defaults included.
 
     Raises:
         IndescribableError: if it reaches something that cannot be described.
@@ -47,7 +47,7 @@ def fingerprint(function: Function, classes: Iterable[type], methods: Methods) -
 
 
 class _Reach:
-    """All functions that a kernel may reach: those that it names, and methods of that name of all parts in reach."""
+    """All functions that a kernel may reach: those it names, and the methods of these names of all parts."""
 
     def __init__(self, methods: Methods) -> None:
         self.functions: dict[Function, str] = {}
@@ -56,13 +56,13 @@ class _Reach:
         self._classes: dict[type, dict[str, Function]] = {}
 
     def digest(self) -> str:
-        """The hash of all descriptions, in an order that is the same in every process."""
+        """The hash of all descriptions, in a reproducible order."""
         classes = [f"{_name(cls)}({', '.join(getattr(cls, '_fields', ()))})" for cls in self._classes]
         described = sorted([*self.functions.values(), *classes])
         return hashlib.sha256("\n".join(described).encode()).hexdigest()
 
     def add(self, function: Function, options: object = None) -> None:
-        """A function, and all that it reaches."""
+        """Add a function and everything it reaches."""
         if function in self.functions:
             return
         self.functions[function] = ""
@@ -77,7 +77,7 @@ class _Reach:
                 self._add_method(methods, name)
 
     def add_class(self, cls: type) -> None:
-        """A class, and its methods as far as they are called."""
+        """Add a class and those of its methods that are called."""
         if cls not in self._classes:
             self._classes[cls] = self._methods_of(cls)
             for name in list(self._named):
@@ -88,7 +88,7 @@ class _Reach:
             self.add(methods[name])
 
     def _describe(self, value: object) -> str:
-        """What a function sees under a name."""
+        """Add the object that a name refers to in a function."""
         if isinstance(value, _PLAIN):
             return f"{type(value).__name__} {value!r}"
         if type(value) is tuple:
@@ -119,7 +119,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _text(code: types.CodeType) -> str:
-    """What a piece of code does, wherever it stands and whatever its docstring says."""
+    """Describe a code object, independent of its position and docstring."""
     first = 1 if _HAS_DOCSTRING & code.co_flags or sys.version_info < (3, 13) else 0  # before, it may have been None
     constants = [each for each in code.co_consts[first:] if not isinstance(each, types.CodeType)]
     described = [sorted(map(repr, each)) if isinstance(each, frozenset) else each for each in constants]
@@ -129,7 +129,7 @@ def _text(code: types.CodeType) -> str:
 
 
 def _surroundings(function: Function) -> dict[str, Any]:
-    """What names mean in a function: its closure, then its globals."""
+    """The namespace of a function: its closure, then its globals."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {**function.__globals__, **{name: cell.cell_contents for name, cell in cells}}
 
@@ -139,7 +139,7 @@ def _options(dispatcher: object) -> list[str]:
 
 
 def _content(module: types.ModuleType) -> str:
-    """The hash of a module's source: a function may use anything of it."""
+    """The hash of a module's source, because a function may use anything in it."""
     path = Path(getattr(module, "__file__", None) or "")
     if not path.is_file():
         raise IndescribableError(f"the module {module.__name__}")

@@ -1,4 +1,4 @@
-"""Plain data that does not change: equal if its content is, and hashed by it."""
+"""Immutable plain data, compared and hashed by content."""
 
 import json
 from collections.abc import Set as AbstractSet
@@ -10,7 +10,7 @@ from backcast.core.errors import InputError, shown
 
 
 class FrozenDict(dict[Any, Any]):
-    """A dict that does not change, and so has a hash; JSON, `==` and `isinstance` take it for a dict."""
+    """An immutable, hashable dict; JSON, `==` and `isinstance` treat it as a dict."""
 
     def __hash__(self) -> int:  # type: ignore[override]  # dicts have none
         return hash(frozenset(self.items()))
@@ -26,9 +26,9 @@ class FrozenDict(dict[Any, Any]):
 
 
 def freeze(given: Any) -> Any:
-    """The same with tuples in place of lists and arrays, and with dicts and sets that do not change.
+    """Return the value with tuples in place of lists and arrays, and immutable dicts and sets.
 
-    Numbers of NumPy become Python's own.
+    NumPy numbers become Python numbers.
     """
     if isinstance(given, np.ndarray | np.generic):
         return freeze(given.tolist())
@@ -40,7 +40,7 @@ def freeze(given: Any) -> Any:
 
 
 def is_plain(value: object) -> bool:
-    """Whether a value is plain data, as JSON has it, and not None."""
+    """Whether a value is plain JSON data other than None."""
     try:
         json.dumps(value)
     except (TypeError, ValueError):
@@ -49,7 +49,7 @@ def is_plain(value: object) -> bool:
 
 
 def frozen_value(name: str, given: object) -> Any:
-    """What was given, frozen; refused if it still has no hash."""
+    """Freeze a value; raise InputError if it is still not hashable."""
     kept = freeze(given)
     try:
         hash(kept)

@@ -1,4 +1,4 @@
-"""Questions about the graph of a chain: what can be reached, and where does one stay for ever?"""
+"""Graph algorithms on chains: reachable states and recurrent classes."""
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +10,7 @@ from backcast.core.arrays import Indices, Mask
 def breadth_first(graph: sparse.csr_array, sources: Mask) -> Indices:
     """The states reachable from `sources` (S,) along the stored entries of `graph` (S, S), nearest first."""
     size, origin = graph.shape[0], np.flatnonzero(sources)
-    # one more state, from which the sources are reached
+    # an extra state from which the sources are reached
     indices, indptr = np.append(graph.indices, origin), np.append(graph.indptr, graph.nnz + len(origin))
     rooted = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(size + 1, size + 1))
     order = csgraph.breadth_first_order(rooted, size, return_predecessors=False)
@@ -18,7 +18,7 @@ def breadth_first(graph: sparse.csr_array, sources: Mask) -> Indices:
 
 
 def reachable(graph: sparse.csr_array, sources: Mask) -> Mask:
-    """The states (S,) reachable from `sources` (S,), which are reachable themselves."""
+    """The states (S,) reachable from `sources` (S,), sources included."""
     found = np.zeros(graph.shape[0], dtype=np.bool_)
     found[breadth_first(graph, sources)] = True
     return found

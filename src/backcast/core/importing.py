@@ -1,4 +1,4 @@
-"""What is to be done once somebody imports a package, which takes too long to import it for that alone."""
+"""Run code once a slow package is imported by someone else."""
 
 import importlib.util
 import sys
@@ -8,7 +8,7 @@ from types import ModuleType
 
 
 def once_imported(name: str, act: Callable[[], None]) -> None:
-    """Act now if a package is imported already, else right after it is."""
+    """Call a function now if a package is imported already, otherwise right after it is."""
     if name in sys.modules:
         act()
     else:
@@ -16,7 +16,7 @@ def once_imported(name: str, act: Callable[[], None]) -> None:
 
 
 class _FinderWithHook:
-    """A finder of Python's import system that finds one package as others do, and acts when it has been executed."""
+    """An import finder that finds one package as usual, and calls a function after it has been executed."""
 
     def __init__(self, name: str, act: Callable[[], None]) -> None:
         self._name, self._act = name, act
@@ -24,7 +24,7 @@ class _FinderWithHook:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Where the package is; None for all others."""
+        """The spec of the package; None for all others."""
         if name != self._name:
             return None
         sys.meta_path.remove(self)

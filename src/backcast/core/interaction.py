@@ -1,4 +1,4 @@
-"""One interaction with the world, as every learner, model and planner is told of it."""
+"""One interaction with the world, as passed to every learner, model and planner."""
 
 from typing import NamedTuple
 

@@ -1,12 +1,12 @@
-"""Compiled kernels are kept on disk for the next process, by way of Numba's insides.
+"""Cache of compiled kernels on disk, through Numba internals.
 
-A file holds the machine code of one kernel for one signature. Its name has the hash of all that the code was made of
-(`fingerprints`), so that an edit never runs stale code and makes no other kernels compile again; parts that are not
-Backcast's own are kept likewise. The file is a line of JSON and an object file, no pickle. Trouble with the disk means
-"compile it again", never an exception.
+A file holds the machine code of one kernel for one signature. Its name contains a hash of everything the code was made
+of (`fingerprints`), so that an edit never runs stale code and recompiles no other kernels; third-party parts are cached
+likewise. The file is a line of JSON and an object file, without pickle. Disk errors mean "recompile", never an
+exception.
 
-Numba promises none of what this module takes from it. What is missing makes the import fail with an ImportError or an
-AttributeError, what fails later gives the cache up: either way kernels are compiled without it.
+This module uses Numba internals. If they are missing, the import fails with an ImportError or an AttributeError; if
+they fail later, the cache is disabled: either way kernels are compiled without it.
 """
 
 import contextlib
@@ -39,11 +39,11 @@ _VERSIONS = sys.implementation.cache_tag, numba.__version__, llvmlite.__version_
 
 
 def keep_on_disk(compiled: Any, methods: Methods) -> None:
-    """Let a dispatcher look for compiled code on the disk, and leave there what it compiles.
+    """Let a dispatcher load compiled code from disk, and save what it compiles.
 
     Args:
         compiled: the dispatcher.
-        methods: the compiled methods of a part by their names.
+        methods: the compiled methods of a part by name.
     """
     if hasattr(compiled, "_cache"):
         compiled._cache = _KernelCache(compiled.py_func, methods)
@@ -80,7 +80,7 @@ class _KernelCache(NullCache):
                 _save(path, cres)
 
     def _file(self, sig: Any, codegen: Any) -> Path | None:
-        """Where the code for a signature is kept; None if it is not."""
+        """The path of the code for a signature; None if it is not cached."""
         arguments = _arguments(sig)
         if not is_used() or any(map(_has_function, arguments)):
             return None
@@ -115,7 +115,7 @@ def _save(path: Path, cres: Any) -> None:
 
 
 def _loaded(path: Path, function: Callable[..., Any], arguments: tuple[Any, ...], target_context: Any) -> Any:
-    """The compiled kernel in a file; None if the file is not as it was written."""
+    """The compiled kernel in a file; None if the file is damaged."""
     line, _, code = read_own(path).partition(b"\n")
     header = json.loads(line)
     if hashlib.sha256(code).hexdigest() != header["sha256"]:
@@ -134,13 +134,13 @@ def _loaded(path: Path, function: Callable[..., Any], arguments: tuple[Any, ...]
         environment=environment,
         entry_point=target_context.get_executable(library, described, environment),
         fndesc=described,
-        signature=signature(types.undefined, *arguments),  # nobody asks what it returns: kernels call another version
+        signature=signature(types.undefined, *arguments),  # the return type is not needed: kernels call another version
         objectmode=False,
     )
 
 
 def _descriptor(function: Callable[..., Any], arguments: tuple[Any, ...], header: dict[str, str]) -> Any:
-    """The function as Numba knows it, with the names that it has in the object file."""
+    """Numba's description of the function, with its names in the object file."""
     described = PythonFunctionDescriptor(
         native=True,
         modname=function.__module__,
@@ -161,7 +161,7 @@ def _descriptor(function: Callable[..., Any], arguments: tuple[Any, ...], header
 
 @contextlib.contextmanager
 def _or_compile() -> Iterator[None]:
-    """Trouble with a file is no trouble; where Numba's insides are not as we know them, there is no cache."""
+    """Ignore disk errors; disable the cache if Numba's internals differ from what is expected."""
     try:
         yield
     except (AttributeError, TypeError) as error:
@@ -172,7 +172,7 @@ def _or_compile() -> Iterator[None]:
 
 @functools.cache
 def _compiler() -> str:
-    """How kernels are compiled, as a hash of the sources that say it."""
+    """A hash of the sources that determine how kernels are compiled."""
     here = Path(__file__).parent
     return hashlib.sha256(
         b"\0".join((here / name).read_bytes() for name in ("compiling.py", "lowering.py", "shortcuts.py"))
@@ -184,7 +184,7 @@ def _arguments(sig: Any) -> tuple[Any, ...]:
 
 
 def _classes(numba_types: Iterable[Any]) -> Iterator[type]:
-    """The classes of all NamedTuples among these types, and within them."""
+    """The classes of all NamedTuples among these types, also nested ones."""
     for each in numba_types:
         if isinstance(each, types.BaseNamedTuple):
             yield each.instance_class

@@ -1,7 +1,7 @@
-"""The directory that keeps compiled code for the next process: where it is, and whether it may be used.
+"""The directory of compiled code: its path, and whether it may be used.
 
-The files are machine code for this user alone, like any compiler's cache: they are read only if nobody else can have
-written them, from a directory in which nobody else may write.
+The files are machine code for this user only, as in any compiler cache: they are read only if no other user can have
+written them, from a directory that no other user may write.
 """
 
 import functools
@@ -18,9 +18,9 @@ import numba
 from backcast.core.files import is_private, remove_remains
 
 _PACKAGE = Path(__file__).parents[1]
-_KEPT_VERSIONS = 3  # of Python and Numba
-_KEPT_KERNELS = 2_000  # about 100 MB; those that were not used for longest are removed
-_changes: list[str] = []  # found in Numba since this process began
+_KEPT_VERSIONS = 3  # most versions of Python and Numba that are kept
+_KEPT_KERNELS = 2_000  # about 100 MB; the least recently used are removed
+_changes: list[str] = []  # changes in Numba found by this process
 
 
 @functools.cache
@@ -31,7 +31,7 @@ def cache_directory() -> Path:
 
 
 def _users_caches() -> Path:
-    """Where programs of this user keep what they could make again."""
+    """The user's cache directory."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
@@ -40,9 +40,9 @@ def _users_caches() -> Path:
 
 
 def cache_trouble() -> str:
-    """Why the cache directory is not used, and what to do about it; empty if it is used, or if it is not there yet.
+    """Why the cache directory is not used, and what to do; empty if it is used or does not exist yet.
 
-    Who may write a directory above it could put another in its place, but no files that this user owns.
+    A user who may write a parent directory could replace it, but not with files owned by this user.
     """
     if _changes:
         return _changes[0]
@@ -54,17 +54,17 @@ def cache_trouble() -> str:
     if stat.S_ISLNK(found.st_mode):
         return f"it is a symbolic link; {advice}"
     if not is_private(found):
-        return f"somebody else owns it or may write in it; {advice}"
+        return f"another user owns it or may write to it; {advice}"
     return ""
 
 
 def is_used() -> bool:
-    """Whether there is no trouble with the cache; if there is, it is said, once."""
+    """Whether the cache can be used; otherwise print the reason, once."""
     return not _changes and _is_safe()
 
 
 def give_up(error: Exception) -> None:
-    """Do without the cache from now on: this error shows that Numba is not as we know it. It is said, once."""
+    """Disable the cache after an error that shows unexpected Numba internals; print the reason, once."""
     if not _changes:
         _changes.append(f"Numba {numba.__version__} lacks what it needs ({error}), so that every process compiles")
         _say(_changes[0])
@@ -84,7 +84,7 @@ def _say(trouble: str) -> None:
 
 @functools.cache
 def prepare_directory() -> None:
-    """Make the cache directory, or remove what processes that were killed left there."""
+    """Create the cache directory, or remove unfinished files of killed processes from it."""
     current = cache_directory()
     if current.exists():
         remove_remains(current)

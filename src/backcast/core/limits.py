@@ -1,7 +1,7 @@
-"""Limits: what is larger is refused before it is made, with a sentence that says how to have it all the same.
+"""Limits: larger objects are refused before they are made, with a message that says how to raise the limit.
 
-A digit too many in a study should not take all memory of a machine. Who means it raises the limit in the environment:
-`BACKCAST_MOST_STATES=50000000`.
+An extra digit in a study should not take all memory of a machine. To raise a limit deliberately, set it in the
+environment: `BACKCAST_MOST_STATES=50000000`.
 """
 
 import os
@@ -18,7 +18,7 @@ LIMITS = {
 
 
 def limit(what: str) -> int:
-    """How many are allowed: what the environment says, or the usual number."""
+    """The limit: from the environment, or the default."""
     name = _variable(what)
     given = os.environ.get(name)
     if given is None:
@@ -29,7 +29,7 @@ def limit(what: str) -> int:
 
 
 def refuse_many(where: str, what: str, number: int) -> None:
-    """Raise if there are more than are allowed, saying how many there are, how many may be, and how to raise that."""
+    """Raise InputError if a number exceeds its limit; the message says how to raise the limit."""
     most = limit(what)
     if number > most:
         raise TooManyError(

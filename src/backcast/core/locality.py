@@ -1,7 +1,7 @@
-"""Where numbers lie in memory, and when they are fetched.
+"""Memory layout and prefetching.
 
-In a world of a million states most of the time is spent waiting for memory, which hands out lines of 64 bytes. So what
-is used together lies side by side (`side_by_side`), and what will be needed soon is asked for before (`prefetch`).
+In a world of a million states most of the time is spent waiting for memory, which is read in lines of 64 bytes. So data
+that are used together are adjacent (`side_by_side`), and data needed soon are prefetched (`prefetch`).
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from backcast.core.compiling import intrinsic, types
 
 LINE = 64  # bytes
-_READ, _KEEP, _DATA = 0, 3, 1  # of LLVM's prefetch: to read, to keep in all caches, data rather than code
+_READ, _KEEP, _DATA = 0, 3, 1  # arguments of LLVM's prefetch: read, keep in all caches, data
 
 
 def zeros(n: int, kind: Any = np.float64) -> NDArray[Any]:
-    """As `np.zeros`, but the first entry begins a line of memory; pages that nobody writes to cost nothing."""
+    """As `np.zeros`, but aligned to a cache line; pages that are never written cost nothing."""
     kind = np.dtype(kind)
     room = np.zeros(n * kind.itemsize + LINE, dtype=np.uint8)
     start = -room.__array_interface__["data"][0] % LINE
@@ -27,7 +27,7 @@ def zeros(n: int, kind: Any = np.float64) -> NDArray[Any]:
 
 
 def side_by_side(n: int, *kinds: Any) -> list[NDArray[Any]]:
-    """Arrays (n,) of zeros of these types, whose entries number i lie side by side, and if possible in one line."""
+    """Arrays (n,) of zeros of these dtypes, whose i-th entries are adjacent, in one cache line if possible."""
     whole = np.dtype([(f"column {place}", kind) for place, kind in enumerate(kinds)])
     size = 1 << (whole.itemsize - 1).bit_length() if whole.itemsize < LINE else whole.itemsize
     block = zeros(n * size, np.uint8)
@@ -36,12 +36,12 @@ def side_by_side(n: int, *kinds: Any) -> list[NDArray[Any]]:
 
 
 def _leave(array: NDArray[Any], index: int) -> None:
-    """Where nothing is compiled nothing is fetched before it is needed."""
+    """Interpreted, nothing is prefetched."""
 
 
 @intrinsic(interpreted=_leave)
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask memory for the line that array[index] is in, and do not wait for it; any index is allowed."""
+    """Prefetch the cache line of array[index]; any index is allowed."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         of = make_array(signature.args[0])(context, builder, arguments[0])

@@ -1,12 +1,12 @@
-"""Kernels are lowered one by one and optimised once, together with all that they call.
+"""Lower kernels one by one and optimise them once, together with everything they call.
 
-Numba optimises each function with everything below it, makes machine code of it and wraps it for Python and C: at every
-level of a loop again. But kernels are inlined into their callers, so that all this is needed once, for the kernel that
-Python calls. A kernel that is called by another is therefore compiled by `Inlined`, which stops when it is lowered to
-LLVM's language; one that is called from Python by `Whole`, which links what was lowered below it.
+Numba optimises each function with everything below it, generates machine code, and wraps it for Python and C, again at
+every level of a loop. But kernels are inlined into their callers, so that all this is needed only once, for the kernel
+that Python calls. A kernel that is called by another is therefore compiled by `Inlined`, which stops after lowering to
+LLVM IR; one that is called from Python by `Whole`, which links everything lowered below it.
 
-Numba promises none of what this module takes from it. What is missing makes the import fail with an ImportError or an
-AttributeError: kernels are then compiled as Numba compiles any function.
+This module uses Numba internals. If they are missing, the import fails with an ImportError or an AttributeError, and
+kernels are compiled as Numba compiles any function.
 """
 
 import inspect
@@ -22,7 +22,7 @@ from numba.core.untyped_passes import TranslateByteCode
 from backcast.core import waiting
 from backcast.core.shortcuts import OwnBuiltins, is_ours, less_of_the_same
 
-_TAKEN = {  # of Numba's insides, beside what is imported
+_TAKEN = {  # Numba internals, besides the imported ones
     JITCodeLibrary: ("add_llvm_module", "finalize", "_raise_if_finalized", "enable_object_caching"),
     Flags: ("no_compile", "no_cpython_wrapper", "no_cfunc_wrapper"),
 }
@@ -43,12 +43,12 @@ _SEARCHES = {  # of Numba's passes: they look for `with`, closures, literal_unro
     "literal_unroll",
     "LiteralPropagation",
     "inline_overloads",
-    "nopython_rewrites",  # of array expressions: kernels have none, for they allocate nothing
+    "nopython_rewrites",  # rewrites array expressions: kernels have none, because they allocate nothing
 }
 
 
 class _Lowered(JITCodeLibrary):  # type: ignore[misc]
-    """A function as it was lowered: neither optimised nor executable."""
+    """A lowered function, neither optimised nor executable."""
 
     def add_llvm_module(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -60,17 +60,17 @@ class _Lowered(JITCodeLibrary):  # type: ignore[misc]
 
     @property
     def below(self) -> list[Any]:
-        """The libraries of what the function calls."""
+        """The libraries of the functions it calls."""
         return list(self._linking_libraries)
 
 
 class _Executable(JITCodeLibrary):  # type: ignore[misc]
-    """A function with all that it calls, optimised once."""
+    """A function with everything it calls, optimised once."""
 
     add_llvm_module = _Lowered.add_llvm_module
 
     def finalize(self) -> None:
-        for library in self._linking_libraries:  # grows on the way
+        for library in self._linking_libraries:  # grows during the loop
             known = set(self._linking_libraries)
             self._linking_libraries += [each for each in getattr(library, "below", ()) if each not in known]
         super().finalize()
@@ -96,7 +96,7 @@ class _LowerOnly(NativeLowering):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerAndLink(NativeLowering):  # type: ignore[misc]
-    """Lower a function that Python calls, link what is below it and make machine code of the whole."""
+    """Lower a function that Python calls, link everything below it, and generate machine code."""
 
     _name = "lower_and_link"
 
@@ -112,7 +112,7 @@ class Inlined(CompilerBase):  # type: ignore[misc]
     """The compiler of kernels that are called by kernels."""
 
     def define_pipelines(self) -> list[PassManager]:
-        """Numba's own, up to lowering."""
+        """Numba's own pipeline, up to lowering."""
         return [_lowered_by(_LowerOnly, self.state)]
 
 
@@ -124,17 +124,17 @@ class Whole(CompilerBase):  # type: ignore[misc]
             super().__init__(typingctx, targetctx, *rest)
 
     def compile_extra(self, func: Any) -> Any:
-        """Compile a function and all that it calls."""
+        """Compile a function and everything it calls."""
         with less_of_the_same(self.state.typingctx):
             return super().compile_extra(func)
 
     def define_pipelines(self) -> list[PassManager]:
-        """Numba's own, with all that is called linked before it is optimised."""
+        """Numba's own pipeline, with all called functions linked before optimisation."""
         return [_lowered_by(_LowerAndLink, self.state)]
 
 
 def _lowered_by(lowering: type, state: Any) -> PassManager:
-    """Numba's own pipeline with another way of lowering; in kernels of ours nobody looks for what they never use."""
+    """Numba's own pipeline with another lowering pass, without passes for features that our kernels never use."""
     usual = DefaultPassBuilder.define_nopython_pipeline(state)
     ours = is_ours(state.func_id.modname)
     passes = PassManager(lowering.__name__)

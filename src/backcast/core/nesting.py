@@ -1,4 +1,4 @@
-"""Parts are made of parts: to ask, or to replace, all that are in one."""
+"""Nested parts: traverse, or replace, all parts within a part."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeGuard
@@ -8,42 +8,42 @@ from backcast.core.compiling import in_python, is_part, optional
 
 
 class Inside(Protocol):
-    """What may be asked of every part, at whatever depth of an agent it is; in Python only, and all has a default."""
+    """The interface of every part, at any depth of an agent; in Python only, with defaults for everything."""
 
     def forget_states(self, states: Indices, n_actions: int) -> None:
-        """Forget what is kept of these states: their numbers are given to other observations."""
+        """Forget the data of these states, whose numbers are reused for other observations."""
 
     def needs_table(self) -> bool:
-        """Whether it works with a table of values only."""
+        """Whether it needs a table of values."""
 
     def is_constant(self) -> bool:
         """Whether its arrays never change, so that copies of an agent may share them."""
 
 
 class Growing(Protocol):
-    """A part with rows that grow where the graph of the world is not known; others have no such method."""
+    """A part with rows that grow if the graph of the world is unknown; other parts lack this method."""
 
     def with_room(self, states: Sequence[int], rows: Sequence[int]) -> Any:
-        """The same with room for one more observation of these states, or in these rows."""
+        """The same part with room for one more observation of these states, or in these rows."""
 
 
 @optional("forget_states")
 @in_python
 def _keeps_nothing_of_states(self: object, states: Indices, n_actions: int) -> None:
-    """What most parts keep is overwritten or fades."""
+    """By default, nothing is forgotten: data are overwritten or decay."""
 
 
 @optional("needs_table")
 @in_python
 def _takes_any_values(self: object) -> bool:
-    """Most parts ask of values what linear values can answer as well."""
+    """By default, a part works with linear values, too."""
     return False
 
 
 @optional("is_constant")
 @in_python
 def _changes(self: object) -> bool:
-    """Most parts change."""
+    """By default, the arrays of a part change."""
     return False
 
 
@@ -53,7 +53,7 @@ def grows(part: object) -> TypeGuard[Growing]:
 
 
 def with_all_inside(part: Any) -> Iterator[Inside]:
-    """A part, then all parts in it, at any depth; what is shared comes more than once."""
+    """Yield a part, then all parts in it, at any depth; shared parts are repeated."""
     if is_part(part):
         yield part
     for each in part:
@@ -62,11 +62,11 @@ def with_all_inside(part: Any) -> Iterator[Inside]:
 
 
 def rebuilt(part: Any, replace: Callable[[Any], Any | None]) -> Any:
-    """The same part, in which `replace` has given another for some of those inside; what was shared stays shared.
+    """The same part with some inner parts replaced by `replace`; shared parts stay shared.
 
     Args:
         part: a NamedTuple.
-        replace: gives back what is to stand in the place of a part, or None to look further inside.
+        replace: returns the replacement of a part, or None to look further inside.
     """
     done: dict[int, Any] = {}
 

@@ -1,4 +1,4 @@
-"""Arithmetic that is fast in compiled loops and has the same bits wherever it is inlined."""
+"""Arithmetic that is fast in compiled loops and bitwise reproducible wherever it is inlined."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def _fma(a: float, b: float, c: float) -> float:
 
 @intrinsic(interpreted=_fma)
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """The sum a · b + c, rounded once. Unlike a contraction left to the compiler, it is always one."""
+    """The sum a · b + c, rounded once. Unlike a contraction by the compiler, this is guaranteed."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
@@ -45,7 +45,7 @@ def high_product(typing_context: Any, a: Any, b: Any) -> Any:
 
 
 def dot_in_order(x: Vector, y: Vector) -> float:
-    """The product that `dot` compiles to, for where nothing is compiled."""
+    """The interpreted version of `dot`."""
     whole = x.size - x.size % 8
     sums = np.zeros(8)
     for k in range(0, whole, 8):
@@ -58,9 +58,9 @@ def dot_in_order(x: Vector, y: Vector) -> float:
 
 @intrinsic(interpreted=dot_in_order)
 def dot(typing_context: Any, x: Any, y: Any) -> Any:
-    """The product xᵀy, in eight sums side by side: one sum would wait for each addition before the next.
+    """The product xᵀy, in eight parallel sums: a single sum would wait for each addition before the next.
 
-    The eight are one vector, whatever the machine's vectors are: the order of all additions is fixed.
+    The eight sums form one vector, whatever the machine's vector size: the order of additions is fixed.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -93,7 +93,7 @@ def exp_of_fraction(x: float) -> float:
     """exp(x) for −1 ≤ x ≤ 0, to three units in the last place, and exactly 1 for 0.
 
     The square of a Taylor polynomial of x / 2, evaluated in a tree: no call, no branch, half the work of a library's
-    exp, which a loop over the few entries of a row spends most of its time in.
+    exp, which dominates loops over the few entries of a row.
     """
     y = 0.5 * x
     y2 = y * y

@@ -1,8 +1,8 @@
 """Random numbers that are the same in Python, in compiled loops and in Gymnasium environments.
 
 A stream is the state of NumPy's PCG64 as four unsigned integers; `uniform` draws from it exactly what
-`numpy.random.Generator.random` would. A run has two independent streams, one for what happens in the world and one for
-what the agent decides, so that agents with the same seed see the same world and, in prediction, the same trajectories.
+`numpy.random.Generator.random` would. A run has two independent streams, one for the world and one for
+the agent, so that agents with the same seed see the same world and, in prediction, the same trajectories.
 """
 
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from backcast.core.numerics import high_product
 from backcast.core.seeding import generate_states
 
 Stream = NDArray[np.uint64]
-PURPOSES = 0, 1, 2  # of what an agent imagines: planning, models, planning forward
+PURPOSES = 0, 1, 2  # purposes of an agent's own streams: planning, models, planning forward
 
 _U = np.uint64
 _LOWER = _U(2**32 - 1)
-_LONG = 64  # outcomes of a row that are summed up by themselves
+_LONG = 64  # outcomes of a row from which it is summed separately
 _MULTIPLIER_HIGH, _MULTIPLIER_LOW = _U(2549297995355413924), _U(4865540595714422341)
 
 
 def layout_generator(seed: int) -> np.random.Generator:
-    """What a random world looks like; independent of the two streams of a run with the same seed."""
+    """The generator of a random world; independent of the two streams of a run with the same seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
 
 
@@ -47,7 +47,7 @@ def many_streams(seeds: Sequence[Any]) -> tuple[Stream, Stream]:
 
 
 def imagination(seed: int, purpose: int) -> Stream:
-    """What an agent imagines; independent of what happens to it, of what it does, and between purposes."""
+    """The stream of an agent's planning; independent of the world, of its actions, and between purposes."""
     return many_imaginations([seed], purpose)[0]
 
 
@@ -118,7 +118,7 @@ def cumulative_in_rows(probability: NDArray[np.float64], offset: NDArray[np.int6
         whole = cumulative[offset[row] : offset[row + 1]]
         np.cumsum(whole, out=whole)
     begins, sizes = begins[sizes <= _LONG], sizes[sizes <= _LONG]
-    for place in range(1, sizes.max(initial=0)):  # of all rows that are so long
+    for place in range(1, sizes.max(initial=0)):  # in all rows that are this long
         begins, sizes = begins[sizes > place], sizes[sizes > place]
         cumulative[begins + place] += cumulative[begins + place - 1]
     return cumulative

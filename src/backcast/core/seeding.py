@@ -1,8 +1,8 @@
 """NumPy's `SeedSequence` for many seeds at once.
 
-The hash of M. E. O'Neill (Developing a seed_seq alternative, 2015) as NumPy has it: entropy is mixed into a pool of
-four 32-bit words, from which as many words as are needed are hashed. The factors do not depend on the entropy, so that
-an operation serves all seeds. Tests compare it with NumPy's.
+The hash of M. E. O'Neill (Developing a seed_seq alternative, 2015), as in NumPy: entropy is mixed into a pool of four
+32-bit words, from which the required words are hashed. The factors do not depend on the entropy, so that one operation
+serves all seeds. Tests compare it with NumPy's.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 _Words = NDArray[np.uint32]
 _POOL, _HALF, _32 = 4, np.uint32(16), 2**32 - 1
-_MIXING, _GENERATING = (0x43B0D7E5, 0x931E8875), (0x8B51F9DD, 0x58F38DED)  # the first factor, and what multiplies it
+_MIXING, _GENERATING = (0x43B0D7E5, 0x931E8875), (0x8B51F9DD, 0x58F38DED)  # the first factor, and its multiplier
 _LEFT, _RIGHT = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
-_FEW = 6  # seeds, which NumPy is faster with
+_FEW = 6  # number of seeds up to which NumPy is faster
 
 
 def generate_states(seeds: Sequence[Any], key: tuple[int, ...], words: int) -> NDArray[np.uint64]:
@@ -49,7 +49,7 @@ def _mixed(entropy: _Words, key: tuple[int, ...]) -> _Words:
 
 @cache
 def _factors(first: int, multiplier: int, number: int) -> _Words:
-    """The factors of so many words that are hashed one after the other, and one more; (number + 1, 1)."""
+    """The factors of `number` words that are hashed in sequence, and one more; (number + 1, 1)."""
     found = [first]
     for _ in range(number):
         found.append(found[-1] * multiplier & _32)

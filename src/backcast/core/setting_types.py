@@ -1,6 +1,6 @@
-"""What can be set about an agent or a world: its name, meaning, type, bounds and check, written once.
+"""Settings of agents and worlds: name, meaning, type, bounds and check, defined once.
 
-Checks, studies, the lab's forms, lists and docs are made from it. Settings of agents are in a table
+Validation, studies, the lab's forms, lists and docs use them. Settings of agents are in a table
 (`backcast.agents.settings`); those of a world follow from the function that makes it (`setting_of`).
 """
 
@@ -21,15 +21,15 @@ Check = Callable[[str, Any], Any]
 
 
 class Form(NamedTuple):
-    """How the lab asks for a setting: a number between bounds, one of some choices, a switch, or a list of numbers.
+    """The lab's form field of a setting: a number between bounds, a choice, a switch, or a list of numbers.
 
     Attributes:
         low: the smallest number allowed; None if there is none.
         high: the largest.
-        above: whether `low` itself is not allowed.
-        below: whether `high` itself is not allowed.
-        choices: what can be chosen.
-        words: the same choices in words, if they are not clear by themselves.
+        above: whether `low` itself is excluded.
+        below: whether `high` itself is excluded.
+        choices: the choices.
+        words: the choices in words, if they are not self-explanatory.
     """
 
     low: float | None = None
@@ -44,9 +44,9 @@ class Depends(NamedTuple):
     """A default that depends on the other settings.
 
     Attributes:
-        on: from the settings given to the value; None where the setting makes no difference.
-        words: the value and when it is taken: "0.1 with features".
-        otherwise: the value beside settings that make no difference; None if there is none.
+        on: function from the given settings to the value; None if the setting does not apply.
+        words: the value and when it applies: "0.1 with features".
+        otherwise: the value if the setting does not apply; None if there is none.
     """
 
     on: Callable[[Mapping[str, Any]], Any]
@@ -56,18 +56,18 @@ class Depends(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing that can be set about an agent or a world.
+    """A setting of an agent or a world.
 
     Attributes:
-        name: as Python and studies call it.
+        name: name in Python and studies.
         meaning: one sentence, without a full stop.
-        check: from the name and what was given to the value that is used; raises InputError.
-        of: the type of plain data that a study gives it by.
+        check: function from the name and the given value to the value that is used; raises InputError.
+        of: type of the plain data in a study.
         allowed: what is allowed, in words.
-        symbol: in formulas and figures.
-        default: what is taken if nothing is given: a value, or one that `Depends` on other settings; None: nothing.
-        form: how the lab asks for it; None if it does not.
-        label: what the lab's form calls it, if that is not its name.
+        symbol: symbol in formulas and figures.
+        default: the default value, or one that `Depends` on other settings; None: no default.
+        form: form field in the lab; None if there is none.
+        label: label in the lab's form, if different from the name.
     """
 
     name: str
@@ -84,12 +84,12 @@ class Setting:
         object.__setattr__(self, "default", freeze(self.default))
 
     def usual(self, given: Mapping[str, Any]) -> Any:
-        """What is taken beside the settings given."""
+        """The default, given the other settings."""
         return self.default.on(given) if isinstance(self.default, Depends) else self.default
 
     @property
     def default_in_words(self) -> str:
-        """The default as lists and docs have it; empty if there is none."""
+        """The default in lists and docs; empty if there is none."""
         if isinstance(self.default, Depends):
             return self.default.words
         known = list(self.default) if isinstance(self.default, tuple) else self.default
@@ -97,7 +97,7 @@ class Setting:
 
 
 def choice(name: str, meaning: str, *allowed: str, lab: tuple[str, ...] | None = None, **more: Any) -> Setting:
-    """A setting that is one of some words, of which the lab offers all, or those given as `lab`."""
+    """A setting with a choice of words; the lab offers all of them, or those in `lab`."""
 
     def check(name: str, given: object) -> str:
         if not isinstance(given, str) or given not in allowed:
@@ -110,7 +110,7 @@ def choice(name: str, meaning: str, *allowed: str, lab: tuple[str, ...] | None =
 
 
 def whole(name: str, meaning: str, low: int = 1, high: int | None = None, **more: Any) -> Setting:
-    """A setting that is a whole number; the lab asks for it within the same bounds unless `form` says otherwise."""
+    """An integer setting, with the same bounds in the lab unless `form` is given."""
 
     def check(name: str, given: Any) -> int:
         if as_whole(name, given, low) > (np.inf if high is None else high):
@@ -124,7 +124,7 @@ def whole(name: str, meaning: str, low: int = 1, high: int | None = None, **more
 def number(
     name: str, meaning: str, low: float, high: float = np.inf, words: str = "", *, below: bool = False, **more: Any
 ) -> Setting:
-    """A setting that is a number from low to high, or `below` high; the lab asks for it within the same bounds."""
+    """A numeric setting from low to high (excluded if `below`), with the same bounds in the lab."""
     if not words:
         words = (
             f"a number, {low:g} or more" if np.isinf(high) else f"a number in [{low:g}, {high:g}{')' if below else ']'}"
@@ -138,14 +138,14 @@ def number(
 
 
 def switch(name: str, meaning: str, **more: Any) -> Setting:
-    """A setting that is on or off."""
+    """A boolean setting."""
     return Setting(name, meaning, _switch, bool, "True or False", form=Form(), **more)
 
 
 def free(name: str, meaning: str = "") -> Setting:
-    """A setting of which nothing is known but its name: it may be anything that has a hash.
+    """A free setting, known by name only: it may be any hashable value.
 
-    Lists and arrays become tuples, dicts do not change any more (`backcast.core.freezing`).
+    Lists and arrays become tuples, and dicts become immutable (`backcast.core.freezing`).
     """
     return Setting(name, meaning, frozen_value, Any, "anything")
 
@@ -162,8 +162,8 @@ class Bounds(NamedTuple):
     Attributes:
         low: the smallest number allowed.
         high: the largest; None if there is none.
-        what: what it is, for errors: "a probability".
-        lab: the largest that the lab takes, if that is less.
+        what: description for error messages: "a probability".
+        lab: the largest number in the lab, if smaller.
     """
 
     low: float
@@ -173,11 +173,11 @@ class Bounds(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What the lab calls an argument, as part of an annotation: `n: Annotated[int, Bounds(1), Label("states")] = 13`.
+    """The lab's label of an argument, as part of an annotation: `n: Annotated[int, Bounds(1), Label("states")] = 13`.
 
     Attributes:
-        text: in a form.
-        symbol: in formulas and figures.
+        text: label in a form.
+        symbol: symbol in formulas and figures.
     """
 
     text: str
@@ -185,7 +185,7 @@ class Label(NamedTuple):
 
 
 class Annotation(NamedTuple):
-    """What an annotation says: the type without None, bounds and a label if there are any, whether None is allowed."""
+    """A parsed annotation: the type without None, bounds and label if any, and whether None is allowed."""
 
     of: Any
     bounds: Bounds | None
@@ -194,7 +194,7 @@ class Annotation(NamedTuple):
 
 
 def read_annotation(annotation: object) -> Annotation:
-    """Take an annotation apart, such as `Annotated[int, Bounds(1)] | None`."""
+    """Parse an annotation, such as `Annotated[int, Bounds(1)] | None`."""
     if get_origin(annotation) is Annotated:
         of, *more = get_args(annotation)
         inner, more = read_annotation(of), more[::-1]  # of several, the outermost is the last
@@ -211,7 +211,7 @@ def read_annotation(annotation: object) -> Annotation:
 
 
 def setting_of(name: str, annotation: object, meaning: str = "", default: object = None) -> Setting | None:
-    """The setting that an argument of a function is, from its annotation; None if it cannot be given as plain data."""
+    """The setting of a function's argument, from its annotation; None if it is not plain data."""
     of, bounds, _, label = read_annotation(annotation)
     more: dict[str, Any] = {"default": default, "label": label.text, "symbol": label.symbol}
     if bounds is not None and of in (int, float):
@@ -240,7 +240,7 @@ def is_path(annotation: object) -> bool:
 
 
 def _plain(of: object) -> Any:
-    """The type of the plain data that stands for a value of this type: lists are tuples; None if there is none."""
+    """The plain-data type of a type: lists become tuples; None if there is none."""
     if of in (int, float, bool, str, Any):
         return of
     if of is Path:
@@ -263,7 +263,7 @@ _WORDS = {int: "a whole number", float: "a number", str: "text", Any: "anything"
 
 
 def _in_words(of: object) -> str:
-    """A type of plain data in words."""
+    """Describe a type of plain data."""
     if of in _WORDS:
         return _WORDS[of]
     parts = [_in_words(each) for each in get_args(of) if each is not Ellipsis]

@@ -1,7 +1,7 @@
-"""What Numba does more often, or in more detail, than our kernels need while it compiles them.
+"""Shortcuts in Numba's compilation: work that our kernels do not need.
 
-Compiling is nearly all Python, and these four were a good part of the time to a first result. Numba promises none of
-what this module takes from it; see `lowering`.
+Compiling is nearly all Python, and these four steps were a large part of the time to a first result. This module uses
+Numba internals; see `lowering`.
 """
 
 import contextlib
@@ -20,22 +20,22 @@ from numba.extending import intrinsic, models, register_model
 
 
 def is_ours(module: str) -> bool:
-    """Whether what a module defines is Backcast's own."""
+    """Whether a module is Backcast's own."""
     return module.partition(".")[0] == __name__.partition(".")[0]
 
 
 @contextlib.contextmanager
 def less_of_the_same(typing_context: Any) -> Iterator[None]:
-    """While a kernel is compiled, registries are loaded once, and garbage is collected afterwards."""
+    """Within the context, load registries once, and collect garbage only at the end."""
     with _registries_loaded_once(typing_context, cpu_target.target_context), _no_collection():
         yield
 
 
 @contextlib.contextmanager
 def _registries_loaded_once(*contexts: Any) -> Iterator[None]:
-    """Let Numba load its registries now, and from then on look for what is new in them.
+    """Let Numba load its registries now, and later only look for new entries.
 
-    It would load them some 700 times on the way to its first kernel.
+    Otherwise it would load them some 700 times before its first kernel.
     """
     try:
         for context in contexts:
@@ -55,7 +55,7 @@ def _look_for_news(context: Any) -> None:
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Collect no garbage: all that Numba knows of its types and functions would be searched for it, again and again."""
+    """Disable garbage collection, which would repeatedly scan all of Numba's types and functions."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -66,10 +66,10 @@ def _no_collection() -> Iterator[None]:
 
 
 class _PassedWhole:
-    """A NamedTuple of ours goes from kernel to kernel as one value of LLVM.
+    """Passes a part between kernels as one LLVM value.
 
-    Numba takes it apart into all the numbers that it consists of, several hundred for an agent, and puts it together
-    again: at every call, and for nothing where all calls are inlined.
+    Numba would split it into all its numbers, several hundred for an agent, and reassemble it at every call, which is
+    pointless because all calls are inlined.
     """
 
     def get_argument_type(self) -> Any:
@@ -91,7 +91,7 @@ class _WholeUniTuple(_PassedWhole, models.UniTupleModel):  # type: ignore[misc]
 
 
 def _passed_whole(whole: type, usual: type) -> Callable[[Any, Any], Any]:
-    """Which way NamedTuples of a type go: those of others, whose functions may be compiled elsewhere, as usual."""
+    """The data model of a NamedTuple type: the usual one for third-party types, which may be compiled elsewhere."""
     return lambda manager, given: (whole if is_ours(given.instance_class.__module__) else usual)(manager, given)
 
 
@@ -117,7 +117,7 @@ _OWN = {id(max): _one_of_two(operator.gt), id(min): _one_of_two(operator.lt), id
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class OwnBuiltins(FunctionPass):  # type: ignore[misc]
-    """In place of `max`, `min` and `int`, for which Numba compiles functions, comes the code that is in these."""
+    """Replaces `max`, `min` and `int`, for which Numba would compile functions, by their code."""
 
     _name = "own_builtins"
 
@@ -125,7 +125,7 @@ class OwnBuiltins(FunctionPass):  # type: ignore[misc]
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Exchange them wherever the function refers to them."""
+        """Replace them wherever the function refers to them."""
         for block in state.func_ir.blocks.values():
             for statement in block.find_insts(ir.Assign):
                 named = statement.value

@@ -1,6 +1,6 @@
-"""Whoever waits for the compiler is told what it compiles, and how far it is.
+"""Progress of compilation, for those who wait for it.
 
-After a second, and then every second, a line goes to the logger `backcast.compiling`, and to whoever listens.
+After a second, and then every second, a line goes to the logger `backcast.compiling` and to listeners.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-PATIENCE = 1.0  # seconds before the first word, and between words
+PATIENCE = 1.0  # seconds before the first message, and between messages
 _logger = logging.getLogger("backcast.compiling")
 _here = threading.local()
 _listeners: list[Callable[["Compilation"], None]] = []
@@ -20,10 +20,10 @@ class Compilation(NamedTuple):
     """A kernel that is being compiled.
 
     Attributes:
-        what: what it is compiled for, such as an agent in a world; the kernel's name where nobody has said it.
-        done: how many functions have been compiled.
-        of: about how many there are.
-        seconds: since it began.
+        what: what it is compiled for, such as an agent in a world; by default the kernel's name.
+        done: number of functions compiled so far.
+        of: approximate number of functions.
+        seconds: seconds since the start.
     """
 
     what: str
@@ -37,7 +37,7 @@ class Compilation(NamedTuple):
 
 @contextlib.contextmanager
 def compiling_for(what: str) -> Iterator[None]:
-    """Within, what this thread compiles is called so."""
+    """Name what this thread compiles within the context."""
     before = getattr(_here, "what", None)
     _here.what = what
     try:
@@ -48,7 +48,7 @@ def compiling_for(what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def listening(listener: Callable[[Compilation], None]) -> Iterator[None]:
-    """Within, this function is told of compilations, in whatever thread they are."""
+    """Call a function about compilations, in any thread, within the context."""
     _listeners.append(listener)
     try:
         yield
@@ -57,13 +57,13 @@ def listening(listener: Callable[[Compilation], None]) -> Iterator[None]:
 
 
 def begin(kernel: str, functions: int) -> None:
-    """A kernel of about so many functions is going to be compiled in this thread."""
+    """Start the compilation of a kernel with about `functions` functions in this thread."""
     _here.kernel, _here.of, _here.done = kernel, functions, 0
     _here.since = _here.told = time.monotonic()
 
 
 def count() -> None:
-    """One of its functions has been compiled."""
+    """Record that one of its functions has been compiled."""
     if not hasattr(_here, "since"):
         return
     _here.done += 1

@@ -1,1 +1,1 @@
-"""Algorithm 1 at work: compiled over many seeds (`run`), or step by step in an environment (`train`)."""
+"""Drivers of Algorithm 1: compiled over many seeds (`run`), or step by step in an environment (`train`)."""

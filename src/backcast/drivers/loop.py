@@ -1,8 +1,9 @@
 """Algorithm 1, the one loop: act, step the world, learn the model, learn the values, plan.
 
 `observe` is one interaction, `walk` some steps of an episode, `run_episodes` a whole run and `run_seeds` the runs of
-some seeds; all are kernels. The compiled driver (`backcast.run`) calls the last, the stepwise driver (`backcast.train`)
-the first, and the lab, which shows what planning changed, the parts of `walk`: all compute the same numbers.
+several seeds; all are kernels. The compiled driver (`backcast.run`) calls `run_seeds`. The stepwise driver
+(`backcast.train`) calls `observe`. The lab, which shows what planning changed, calls the parts of `walk`. All compute
+the same numbers.
 """
 
 from functools import partial
@@ -23,23 +24,23 @@ from backcast.values.policies import act
 from backcast.worlds.stepping import FOREVER, Table, Tables
 
 LEARNING, PLANNING = 0, 1  # the two counters of value updates
-MOST = 1.7e308  # nearly the largest number there is
-_BEYOND = 1e6  # times the largest reward or true value: so large become only values that explode …
-_FAR = 100.0  # … and so many times the largest possible return
-_LONGEST = 1e12  # 1 / (1 − γ), where γ is 1 or nearly
-_HUGE, _SMALLER = 1e100, 2.0**-600  # errors above the first are squared after they were made smaller
+MOST = 1.7e308  # nearly the largest float
+_BEYOND = 1e6  # times the largest reward or true value: values beyond this have diverged …
+_FAR = 100.0  # … if they are also this many times the largest possible return
+_LONGEST = 1e12  # replaces 1 / (1 − γ) if γ is 1 or nearly
+_HUGE, _SMALLER = 1e100, 2.0**-600  # errors above the first are scaled by the second before squaring
 
 
 class EpisodeState(NamedTuple):
-    """Where an episode stands.
+    """The state of an episode.
 
     Attributes:
         s: the state that the agent is in.
-        steps: how many it has taken in this episode.
-        gained: what they earned.
-        largest: the largest |reward| of the run so far, or |true value| if that is larger.
-        ends: whether the episode is over: it ended in s, or values exploded.
-        lost: whether values exploded.
+        steps: number of steps taken in this episode.
+        gained: sum of their rewards.
+        largest: the largest |reward| of the run so far, or the largest |true value| if that is larger.
+        ends: whether the episode is over: it ended in s, or values diverged.
+        lost: whether values diverged.
     """
 
     s: int
@@ -51,10 +52,10 @@ class EpisodeState(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a run leaves behind, per episode; `made` counts the value updates up to its end.
+    """The record of a run, per episode; `made` counts the value updates up to the end of each episode.
 
-    To measure errors it holds, in prediction, v_π and which states do not end an episode (1 or 0); empty in control.
-    `diverged` (1,) is the step at which values exploded, counted from 1 over all episodes; 0 if they did not.
+    To measure errors in prediction, it holds v_π and which states do not end an episode (1 or 0); empty in control.
+    `diverged` (1,) is the step at which values diverged, counted from 1 over all episodes; 0 if they did not.
     """
 
     steps: NDArray[np.int64]
@@ -68,7 +69,7 @@ class Record(NamedTuple):
 
 
 class Run(NamedTuple):
-    """All that belongs to the run of one seed: the agent, what is recorded, and the two streams of random numbers."""
+    """Everything that belongs to the run of one seed: the agent, the record and the two random streams."""
 
     agent: Parts
     record: Record
@@ -78,20 +79,20 @@ class Run(NamedTuple):
 
 @kernel
 def begin(agent: Parts, rates: Vector, s: int) -> None:
-    """An episode begins in s: the model is told, then the planner."""
+    """Begin an episode in s: tell the model, then the planner."""
     agent.model.restart(s, rates)
     plan_first(agent, rates, s)
 
 
 @kernel
 def plan_first(agent: Parts, rates: Vector, s: int) -> None:
-    """Planning before the first step of an episode."""
+    """Plan before the first step of an episode."""
     agent.updates[PLANNING] += agent.planner.begin(agent.model, agent.values, s, agent.discount, rates)
 
 
 @kernel
 def observe(agent: Parts, rates: Vector, s: int, a: int, r: float, s2: int, ends: bool, first: bool) -> None:
-    """One interaction s, a → r, s': model learning, value learning, planning (lines 6 to 11 of the algorithms)."""
+    """Process one interaction s, a → r, s': learn the model, learn values, plan (lines 6 to 11 of the algorithms)."""
     step = Step(s, a, r, s2, ends, first)
     learn_from(agent, rates, step)
     plan_after(agent, rates, step)
@@ -99,20 +100,20 @@ def observe(agent: Parts, rates: Vector, s: int, a: int, r: float, s2: int, ends
 
 @kernel
 def learn_from(agent: Parts, rates: Vector, step: Step) -> None:
-    """The model and the values learn from a step."""
+    """Update the model and the values from a step."""
     agent.model.learn(agent.values, step, agent.discount, rates)
     agent.updates[LEARNING] += agent.learner.update(agent.values, step, agent.discount, rates)
 
 
 @kernel
 def plan_after(agent: Parts, rates: Vector, step: Step) -> None:
-    """Planning follows a step."""
+    """Plan after a step."""
     agent.updates[PLANNING] += agent.planner.plan(agent.model, agent.values, step, agent.discount, rates)
 
 
 @kernel
 def finish(agent: Parts, rates: Vector, s: int, ends: bool) -> None:
-    """An episode is over: it ended in s, or it was cut off there."""
+    """End an episode: it terminated in s, or was truncated there."""
     agent.updates[LEARNING] += agent.learner.conclude(agent.values, s, ends, agent.discount, rates)
     agent.updates[PLANNING] += agent.planner.finish(agent.model, agent.values, s, ends, agent.discount, rates)
 
@@ -128,7 +129,7 @@ def walk(
     most_steps: int,
     stop: NDArray[np.uint8],
 ) -> EpisodeState:
-    """Go on with an episode until it ends, has so many steps, or `stop` is raised; where it stands then."""
+    """Continue an episode until it ends, reaches the limit of steps, or `stop` is raised; return its state."""
     while not place.ends and place.steps < most_steps:
         if place.steps & 15 == 0 and raised(stop) != 0:
             break
@@ -144,7 +145,7 @@ def walk(
 def next_step(
     table: Table, agent: Parts, rates: Vector, world_stream: Stream, agent_stream: Stream, place: EpisodeState
 ) -> Step:
-    """The agent acts, and the world answers; nobody has learned from it yet."""
+    """Act, and step the world; nothing is learned from the step yet."""
     a = act(agent.values, place.s, rates[EPSILON], agent_stream)
     outcome = table.draw_outcome(place.s, a, uniform(world_stream))
     s2 = table.next_of(outcome)
@@ -153,7 +154,7 @@ def next_step(
 
 @kernel
 def arrive(agent: Parts, place: EpisodeState, step: Step) -> EpisodeState:
-    """Where the episode stands after a step that was learned from and planned after: values may have exploded."""
+    """Return the state of the episode after learning and planning, and check whether values have diverged."""
     largest = max(place.largest, abs(step.r))
     lost = exploded(agent, step.s, step.a, largest)
     return EpisodeState(step.s2, place.steps + 1, place.gained + step.r, largest, step.ends or lost, lost)
@@ -171,7 +172,7 @@ def run_seeds(
     last: int,
     distance: int,
 ) -> None:
-    """The runs number first … last − 1 of copies of which the first is given, and which are so many bytes apart."""
+    """Make runs first … last − 1 of copies that lie `apart` bytes apart in memory, given the first."""
     for number in range(first, last):
         agent, record, world_stream, agent_stream = shifted(run, number * distance)
         run_episodes(tables, agent, schedule, world_stream, agent_stream, max_steps, budget, record, stop)
@@ -189,11 +190,10 @@ def run_episodes(
     record: Record,
     stop: NDArray[np.uint8],
 ) -> int:
-    """All episodes of one run; schedule (episodes, 4). The number of episodes finished before `stop` was raised.
+    """Make all episodes of one run; schedule (episodes, 4). Return the episodes finished before `stop` was raised.
 
-    After the episode in which the agent has made `budget` value updates nothing more happens: the rest of the record
-    repeats that episode. Nor does anything happen after the step at which values explode; errors are infinite from
-    then on.
+    After the episode in which the agent has made `budget` value updates the run is over: the rest of the record
+    repeats that episode. The run is also over at the step at which values diverge; errors are infinite from then on.
     """
     taken, largest = 0, 0.0
     for s in range(record.truth.size):
@@ -207,7 +207,7 @@ def run_episodes(
             begin(agent, rates, s)
         place = EpisodeState(s, 0, 0.0, largest, ends, False)
         going = True
-        while going:  # twice if the world changes on the way
+        while going:  # twice if the world changes during the episode
             table = tables.at(taken + place.steps)
             most = tables.holds_until(taken + place.steps, taken + max_steps) - taken
             place = walk(table, agent, rates, world_stream, agent_stream, place, most, stop)
@@ -230,9 +230,9 @@ def run_episodes(
 
 @kernel
 def exploded(agent: Parts, s: int, a: int, largest: float) -> bool:
-    """Whether q(s, a) or a weight of it is no number, or far beyond what values can be; see `bound`.
+    """Whether q(s, a), or one of its weights, is not finite or beyond `bound`.
 
-    In prediction `largest` has the true values, which are returns.
+    In prediction `largest` includes the true values, which are returns.
     """
     discount = agent.discount if agent.values.n_actions > 1 else 0.0
     return not abs(agent.values.probe(s, a)) <= bound(largest, discount)
@@ -240,17 +240,17 @@ def exploded(agent: Parts, s: int, a: int, largest: float) -> bool:
 
 @kernel
 def bound(largest: float, discount: float) -> float:
-    """Values beyond it have exploded: far beyond the largest reward so far and any true value, and any return."""
+    """The bound beyond which values have diverged, far above rewards so far, true values and possible returns."""
     returned = largest / max(1.0 - discount, 1.0 / _LONGEST)
     return min(max(_BEYOND * (1.0 + largest), _FAR * returned), MOST)
 
 
 @kernel
 def judge(agent: Parts, record: Record, episode: int, taken: int, largest: float, max_steps: int, budget: int) -> bool:
-    """Measure the error after an episode, when so many steps have been taken; whether the run may go on.
+    """Measure the error after an episode, after `taken` steps in all; return whether the run may continue.
 
-    If it may not, what happened is written into all episodes that follow. Where values have exploded errors are
-    infinite, and later episodes take as many steps as they may: the agent would no longer arrive.
+    If not, this episode is written into all later ones. If values have diverged, errors are infinite, and later
+    episodes take as many steps as they may, because the agent would no longer arrive.
     """
     measured = record.truth.size > 0
     if measured:
@@ -274,9 +274,9 @@ def judge(agent: Parts, record: Record, episode: int, taken: int, largest: float
 
 @kernel
 def measure(values: Values, record: Record, episode: int, unit: float) -> None:
-    """The root mean squared value error over all states, and over those that do not end an episode.
+    """Record the root mean squared value error over all states, and over those that do not end an episode.
 
-    Errors are multiplied by a `unit`, a power of two, before they are squared: they must not overflow.
+    Errors are multiplied by `unit`, a power of two, before they are squared, to avoid overflow.
     """
     everywhere, inner, states = 0.0, 0.0, 0.0
     for s in range(record.truth.size):
@@ -290,7 +290,7 @@ def measure(values: Values, record: Record, episode: int, unit: float) -> None:
 
 @partial(kernel, fastmath={"reassoc"})
 def _predicted(values: Values, s: int) -> float:
-    """v(s), its terms summed up in any order: only what is reported is computed here."""
+    """v(s), with its terms summed in any order; used for reports only."""
     return values.predicted(s)
 
 
@@ -300,7 +300,7 @@ def _raised(flag: NDArray[np.uint8]) -> int:
 
 @intrinsic(interpreted=_raised)
 def raised(typing_context: Any, flag: Any) -> Any:
-    """flag[0] of a uint8 array as another thread last wrote it: a plain read may be moved out of the loop."""
+    """flag[0] of a uint8 array as another thread last wrote it: a plain read may be hoisted out of the loop."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -1,7 +1,7 @@
-"""The metrics of runs: what each is called, which way is better, and how it is computed from runs.
+"""The metrics of runs: their names, which way is better, and how they are computed.
 
-Agents are compared by the metric that the world names (`World.judged_by`), unless another one is asked for. What
-compares them minimises a *cost*: the metric where lower is better, its negative where higher is better. So a run that
+Agents are compared by the metric that the world names (`World.judged_by`), unless another one is requested. Searches
+minimise a *cost*: the metric if lower is better, its negative if higher is better. So a run that
 diverged costs ∞ in any metric. `register_metric` adds one; Backcast's own are registered in the same way.
 """
 
@@ -20,13 +20,13 @@ from backcast.worlds.world import Purpose
 
 F = TypeVar("F", bound=Callable[[Any], ArrayLike])
 
-COUNTED = ("seed", "episode", "updates")  # columns of stored tables that are no metrics
-OF_A_METRIC = "-per-episode"  # with which the names of plots of one metric end
+COUNTED = ("seed", "episode", "updates")  # columns of stored tables that are not metrics
+OF_A_METRIC = "-per-episode"  # suffix of the names of plots of one metric
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,49}")
 
 
 class Measurable(Protocol):
-    """What a metric is computed from: `backcast.Runs`, of which it most often needs these."""
+    """The input of a metric: `backcast.Runs`, with the attributes that most metrics need."""
 
     @property
     def steps(self) -> NDArray[np.int64]:
@@ -46,7 +46,7 @@ class Measurable(Protocol):
 
     @property
     def diverged(self) -> NDArray[np.int64]:
-        """The step at which values exploded, (seeds,); 0 where they did not."""
+        """The step at which values diverged, (seeds,); 0 where they did not."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Metric(Registered):
     """A metric.
 
     Attributes:
-        name: as in exported tables.
-        label: in figures and tables of reports.
-        compute: from runs to an array (seeds, episodes).
+        name: name in exported tables.
+        label: label in figures and tables of reports.
+        compute: function from runs to an array (seeds, episodes).
         higher_is_better: which way is better.
-        per_episode: whether it is measured in each episode, so that a single one is mostly luck, or after it.
-        purpose: in which worlds it is measured; None: in all.
-        positive: whether it is always above 0, so that axes are logarithmic and worlds are compared by ratios.
+        per_episode: whether it is measured in each episode, so that a single value is noisy, or after each episode.
+        purpose: purpose of the worlds in which it is measured; None: all.
+        positive: whether it is always positive: axes are then logarithmic, and worlds are compared by ratios.
         plot: the plot of a study that shows it by episode.
     """
 
@@ -75,7 +75,7 @@ class Metric(Registered):
 
     @property
     def function(self) -> Callable[[Any], ArrayLike]:
-        """What was registered."""
+        """The registered function."""
         return self.compute
 
     @property
@@ -85,7 +85,7 @@ class Metric(Registered):
 
     @property
     def worst(self) -> float:
-        """What a run that diverged is said to measure: ∞ where lower is better, −∞ where higher is better."""
+        """The value assigned to a run that diverged: ∞ where lower is better, −∞ where higher is better."""
         return self.sign * np.inf
 
     @property
@@ -98,7 +98,7 @@ class Metric(Registered):
         return self.purpose in (None, purpose)
 
     def of(self, runs: Measurable) -> Vector:
-        """The metric of each seed and episode; refused if it is no number for each of them."""
+        """The metric by seed and episode; raise InputError unless it is an array of numbers of that shape."""
         found = np.asarray(self.compute(runs))
         if found.shape != runs.steps.shape or found.dtype.kind not in "biuf":
             raise InputError(
@@ -108,7 +108,7 @@ class Metric(Registered):
         return found.astype(np.float64)
 
     def before_divergence(self, runs: Measurable) -> Vector:
-        """The same, as bad as can be from the episode on in which a run diverged."""
+        """The metric by seed and episode, the worst possible from the episode in which a run diverged."""
         return np.where(lost_episodes(runs.steps.astype(np.float64), runs.diverged), self.worst, self.of(runs))
 
 
@@ -127,19 +127,19 @@ def register_metric(
 ) -> Callable[[F], F]:
     """Decorator: make a function from `backcast.Runs` to an array (seeds, episodes) available as a metric.
 
-    Runs then have it among their metrics, comparisons and exported tables show it, and so do studies that name the
+    Runs then list it among their metrics, comparisons and exported tables show it, and so do studies that name its
     module among their plugins.
 
     Args:
-        name: as in exported tables: letters, digits, "_" and "-".
-        label: in figures and reports; by default the name.
+        name: name in exported tables: letters, digits, "_" and "-".
+        label: label in figures and reports; by default the name.
         higher_is_better: which way is better.
-        per_episode: whether it is measured in each episode, as steps are, or after it, as errors are. A single episode
-            is mostly luck, so that a metric of the first sort is shown as a mean of the last ones.
-        purpose: "prediction" or "control" if it makes sense in one of them only.
-        positive: whether it is always above 0. Axes of figures are then logarithmic, and over several worlds settings
-            are judged by how many times the best they are.
-        plot: the plot of a study that shows it by episode; by default one of its own, `<name>-per-episode`.
+        per_episode: whether it is measured in each episode, as steps are, or after it, as errors are. Metrics of the
+            first kind are noisy and are therefore shown as a mean over the last episodes.
+        purpose: "prediction" or "control" if it only makes sense in one of them.
+        positive: whether it is always positive. Axes of figures are then logarithmic, and over several worlds settings
+            are compared by their ratio to the best.
+        plot: the plot of a study that shows it by episode; by default a new one, `<name>-per-episode`.
     """
 
     def add(compute: F) -> F:
@@ -153,7 +153,7 @@ def register_metric(
 
 
 def refuse_bad_name(name: str) -> None:
-    """Raise unless a metric can have this name, which is that of a column of tables."""
+    """Raise InputError unless the name is valid for a metric, which is a column of tables."""
     if not _NAME.fullmatch(name) or name in COUNTED:
         raise InputError(
             f"metric: {shown(name)} given, expected a name of letters, digits, '_' and '-' other than"
@@ -162,7 +162,7 @@ def refuse_bad_name(name: str) -> None:
 
 
 def metrics_in(purpose: Purpose) -> list[Metric]:
-    """What can be measured of runs in worlds of this purpose."""
+    """The metrics of runs in worlds of this purpose."""
     return [metric for metric in METRICS.values() if metric.is_measured_in(purpose) and not metric.is_absent]
 
 
@@ -170,8 +170,8 @@ def lost_episodes(steps: Vector, diverged: Indices) -> Mask:
     """Whether each episode is the one in which its run diverged or one after it, (seeds, episodes).
 
     Args:
-        steps: (seeds, episodes), the steps of each episode, as they were counted when the run was given up.
-        diverged: (seeds,), the step at which values exploded, or 0.
+        steps: (seeds, episodes), the steps of each episode, up to the step at which the run was abandoned.
+        diverged: (seeds,), the step at which values diverged, or 0.
     """
     taken = np.maximum(steps, 0).cumsum(axis=1)  # −1 where a run has no such episode
     mask: Mask = (diverged[:, None] > 0) & (taken >= diverged[:, None])
@@ -189,7 +189,7 @@ def rmsve(runs: Measurable) -> ArrayLike:
 
 @register_metric("rmsve_inner", label="RMSVE, non-terminal states", **_ERROR)
 def rmsve_inner(runs: Measurable) -> ArrayLike:
-    """The same over states that do not end an episode."""
+    """Root mean squared value error after each episode, over states that do not end an episode."""
     return np.asarray(runs.rmsve_inner)
 
 

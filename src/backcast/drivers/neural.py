@@ -1,4 +1,4 @@
-"""Runs of agents with a network in finite worlds, seed by seed, by programs of `backcast.drivers.neural_program`."""
+"""Runs of agents with a network, seed by seed, by programs of `backcast.drivers.neural_program`."""
 
 import time
 from collections.abc import Sequence
@@ -16,17 +16,19 @@ from backcast.core.arrays import Mask, Vector
 from backcast.core.errors import InputError
 from backcast.core.randomness import imagination, streams
 from backcast.core.waiting import compiling_for
+from backcast.drivers.neural_places import Walkable, place_of
 from backcast.drivers.neural_policy import in_a_row
-from backcast.drivers.neural_program import ROOM, NeuralRun, Program, RunOrders, WorldArrays, place_of, program_for
+from backcast.drivers.neural_program import ROOM, NeuralRun, Program, RunOrders, program_for
 from backcast.drivers.runs import LEFT_OUT, PER_EPISODE, KeptModel, NoModels, RunRows
 from backcast.drivers.seed_blocks import setup_for
 from backcast.models import NoModel
-from backcast.models.neural.tables import TabledBackward, TabledForward, learned_of
+from backcast.models.neural.tables import learned_of
 from backcast.networks.backend import wide
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
 
 _FIRST, _SECONDS = 64, 0.5  # steps of the first call; how long others are meant to take, so that Ctrl-C is heard
+_NO_NUMBERS = "models: they are tables of numbered states, and here states are vectors"
 
 
 class NeuralJob:
@@ -97,7 +99,7 @@ class NeuralJob:
             program, place, walk, [np.concatenate(column) for column in zip(*parts, strict=True)], seconds
         )
 
-    def _begin(self, seed: Any) -> tuple[Program, WorldArrays, NeuralRun]:
+    def _begin(self, seed: Any) -> tuple[Program, Walkable, NeuralRun]:
         world = self.world.draw(seed)
         KINDS[self.agent.kind].check(setup_for(world, seed, self.limit), self.agent)
         _refuse_worlds(world)
@@ -118,9 +120,7 @@ class NeuralJob:
         numbers = map(np.int64, (min(until, steps), steps, room, self.limit, self.budget))
         return RunOrders._make([*numbers, self._first, self._falls, schedule])
 
-    def _rows(
-        self, program: Program, place: WorldArrays, walk: NeuralRun, columns: list[Any], seconds: float
-    ) -> RunRows:
+    def _rows(self, program: Program, place: Walkable, walk: NeuralRun, columns: list[Any], seconds: float) -> RunRows:
         """What a run left behind."""
         found: dict[str, Any] = dict(zip(PER_EPISODE, columns, strict=True))
         lost, predicts = bool(walk.lost), program.agent.values is not None and place.truth.size > 0
@@ -142,11 +142,16 @@ class NeuralJob:
             weights=in_a_row(walk.learned.values)[None],
             diverged=np.array([int(walk.taken) if lost else 0]),
             seconds=np.array([seconds]),
-            runs=KeptModel(self._model(program, place, walk, values)) if self._keeps_models else NoModels(LEFT_OUT),
+            runs=self._models(program, place, walk, values),
         )
 
-    def _model(self, program: Program, place: WorldArrays, walk: NeuralRun, values: Any) -> Any:
-        """What was learned of the world, to be asked."""
+    def _models(self, program: Program, place: Walkable, walk: NeuralRun, values: Vector) -> NoModels | KeptModel:
+        """What was learned of the world, to be asked, if it is kept."""
+        if not self._keeps_models or not len(values):
+            return NoModels(_NO_NUMBERS if self._keeps_models else LEFT_OUT)
+        return KeptModel(self._model(program, walk, place, values))
+
+    def _model(self, program: Program, walk: NeuralRun, place: Walkable, values: Vector) -> Any:
         if not program.agent.models:
             return NoModel()
         n_states, n_actions = values.shape
@@ -155,8 +160,8 @@ class NeuralJob:
         pairs = np.bincount(s * n_actions + a, minlength=n_states * n_actions)
         tables = program.tables(walk.learned, place, pairs, np.bincount(s2, minlength=n_states))
         found = [
-            (TabledForward if model.forward else TabledBackward)(*(np.asarray(each) for each in table))
-            for model, table in zip(program.agent.models, tables, strict=True)
+            at_work.model.tabled(*(np.asarray(each) for each in table))
+            for at_work, table in zip(program.agent.models, tables, strict=True)
         ]
         return learned_of(found, values)
 
@@ -165,7 +170,7 @@ def _refuse_worlds(world: World) -> None:
     """Raise InputError if programs do not walk such a world."""
     if world.later is not None:
         raise InputError(f"world: {world.name} changes, and agents with a network take worlds that stay as they are")
-    if world.mdp.start[world.mdp.terminal].any():
+    if world.motion is None and world.mdp.start[world.mdp.terminal].any():
         raise InputError(
             f"world: in {world.name} an episode may end where it begins; agents with a network need a first step"
         )

@@ -1,5 +1,6 @@
 """The experience of an agent with a network: what it remembers, and when it learns from it."""
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,8 +10,10 @@ import jax.numpy as jnp
 from backcast.agents import Agent
 from backcast.agents.kinds import KINDS
 from backcast.agents.neural import DTYPES, Learned, NeuralAgent, Spec, neural_agent
-from backcast.models.neural.contract import Remembered
+from backcast.drivers.neural_ways import draw_ways
+from backcast.models.neural.contract import Remembered, Ways
 from backcast.values.neural import Eyes, Transitions
+from backcast.worlds.stepping import FOREVER
 
 
 class Circumstances(NamedTuple):
@@ -75,32 +78,83 @@ class Experience:
         ready = first & (filled > 0) if self._memory else first
         return jax.lax.cond(ready, plan, lambda learned: learned, learned)
 
+    def remember(self, memory: Transitions, taken: jax.Array, now: Transitions) -> Transitions:
+        """The memory with a transition in the place of the oldest."""
+        at = taken % self._memory
+        return Transitions(*(ring.at[at].set(each) for ring, each in zip(memory, now, strict=True)))
+
+    @property
+    def block(self) -> int:
+        """Whatever is learned is learned after a number of steps that is a multiple of this."""
+        return 1 if self.agent.online or self.agent.plans_first else math.gcd(self._every, self._target_every)
+
+    def due(self, taken: Any) -> Any:
+        """Whether the step with this number, counted from 0, is one to learn after."""
+        if self.agent.online:
+            return True
+        enough = self._batch if self._batch <= self._memory else FOREVER
+        return (taken + 1 >= enough) & ((taken + 1) % self._every == 0)
+
+    def renewed(self, taken: Any) -> Any:
+        """Whether the target network is renewed after that step."""
+        return False if self.agent.online else (taken + 1) % self._target_every == 0
+
     def learn(
         self, memory: Transitions, learned: Learned, taken: jax.Array, now: Transitions, known: Circumstances
     ) -> tuple[Transitions, Learned]:
         """Remember a transition, and learn from some of those remembered, or from this one alone."""
-        eyes, discount, rates, key = known
         if self.agent.online:
-            batch = Transitions(*(each[None] for each in now))
-            pairs = Remembered(batch.s, batch.a, batch.s2)
-            return memory, self.agent.update(learned, eyes, batch, pairs, batch, discount, rates, key)
-        at = taken % self._memory
-        memory = Transitions(*(ring.at[at].set(each) for ring, each in zip(memory, now, strict=True)))
-        filled = jnp.minimum(taken + 1, self._memory)
+            return memory, self._at_once(learned, now, known)
+        memory = self.remember(memory, taken, now)
 
         def update(learned: Learned) -> Learned:
-            keys = jax.random.split(key, 4)
-            batch = self._drawn(memory, filled, self._batch, keys[0])
-            again = self._drawn(memory, filled, self._again, keys[1])
-            pairs, own = self._pairs(memory, filled, keys[2]), Remembered(batch.s, batch.a, batch.s2)
-            pairs = Remembered(*(jnp.concatenate(both) for both in zip(pairs, own, strict=True)))
-            return self.agent.update(learned, eyes, batch, pairs, again, discount, rates, keys[3])
+            return self._from_memory(memory, learned, taken, known)
 
-        due = (filled >= self._batch) & ((taken + 1) % self._every == 0)
-        learned = jax.lax.cond(due, update, lambda learned: learned, learned)
-        renewed = (taken + 1) % self._target_every == 0
+        learned = jax.lax.cond(self.due(taken), update, lambda learned: learned, learned)
+        renewed = self.renewed(taken)
         target = jax.tree.map(lambda new, old: jnp.where(renewed, new, old), learned.values, learned.target)
         return memory, learned._replace(target=target)
+
+    def remember_block(self, memory: Transitions, taken: jax.Array, came: Transitions) -> Transitions:
+        """The memory with `block` transitions, (block, …), the last of which is that of this step."""
+        steps = taken - jnp.arange(self.block - 1, -1, -1)
+        return jax.lax.scan(lambda kept, each: (self.remember(kept, *each), None), memory, (steps, came))[0]
+
+    def learn_block(
+        self, memory: Transitions, learned: Learned, taken: jax.Array, came: Transitions, known: Circumstances
+    ) -> tuple[Transitions, Learned]:
+        """Remember `block` transitions, after the last of which it is time to learn."""
+        if self.agent.online:
+            return memory, self._at_once(learned, Transitions(*(each[-1] for each in came)), known)
+        memory = self.remember_block(memory, taken, came)
+        return memory, self._from_memory(memory, learned, taken, known)
+
+    def _at_once(self, learned: Learned, now: Transitions, known: Circumstances) -> Learned:
+        """Learn from one transition alone."""
+        batch = Transitions(*(each[None] for each in now))
+        pairs = Remembered(batch.s, batch.a, batch.s2)
+        eyes, discount, rates, key = known
+        return self.agent.update(learned, eyes, batch, None, pairs, batch, discount, rates, key)
+
+    def _from_memory(self, memory: Transitions, learned: Learned, taken: jax.Array, known: Circumstances) -> Learned:
+        """Learn from some of those remembered."""
+        eyes, discount, rates, key = known
+        filled, keys = jnp.minimum(taken + 1, self._memory), jax.random.split(key, 4)
+        batch = self._drawn(memory, filled, self._batch, keys[0])
+        again = self._drawn(memory, filled, self._again, keys[1])
+        pairs, own = self._pairs(memory, filled, keys[2]), Remembered(batch.s, batch.a, batch.s2)
+        pairs = Remembered(*(jnp.concatenate(both) for both in zip(pairs, own, strict=True)))
+        ways = self._ways(memory, taken % self._memory, filled, discount, keys[3])
+        return self.agent.update(learned, eyes, batch, ways, pairs, again, discount, rates, keys[3])
+
+    def _ways(
+        self, memory: Transitions, newest: jax.Array, filled: jax.Array, discount: jax.Array, key: jax.Array
+    ) -> Ways | None:
+        """As many ways as a batch has transitions, for a model that looks several steps back."""
+        steps = self.agent.steps
+        if steps == 1:
+            return None
+        return draw_ways(memory, newest, filled, self._batch, steps, discount, jax.random.fold_in(key, steps))
 
     def _drawn(self, memory: Transitions, filled: jax.Array, size: int, key: jax.Array) -> Transitions:
         """Some transitions, drawn uniformly with replacement."""

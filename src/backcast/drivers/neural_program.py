@@ -1,9 +1,9 @@
-"""Runs of agents with a network in finite worlds: the loop of `backcast.drivers.loop` as one JAX program.
+"""Runs of agents with a network: the loop of `backcast.drivers.loop` as one JAX program.
 
-The world is walked from its table, by the same two streams of random numbers as for all other agents, so that an agent
-whose network is a table takes the same steps as the agent that has one. A program is compiled for an agent and the
-shapes of a world, and advances the run of one seed by some steps; seeds are shared by threads. So the numbers of a seed
-do not depend on how many others there are.
+The world is walked through (`backcast.drivers.neural_places`) by the same two streams of random numbers as for all
+other agents, so that an agent whose network is a table takes the same steps as the agent that has one. A program is
+compiled for an agent and the shapes of a world, and advances the run of one seed by some steps; seeds are shared by
+threads. So the numbers of a seed do not depend on how many others there are.
 """
 
 import functools
@@ -11,51 +11,19 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.typing import DTypeLike
 
 from backcast.agents import Agent
 from backcast.agents.neural import Learned, Spec
 from backcast.core.interaction import EPSILON
 from backcast.drivers.neural_experience import Circumstances, Experience, without_rates
+from backcast.drivers.neural_places import Walkable, WalkableTable
 from backcast.models.neural.contract import ModelNet
-from backcast.networks.streams import act, uniform
+from backcast.networks.streams import act
 from backcast.values.neural import Transitions
-from backcast.worlds.stepping import FOREVER, Table
-from backcast.worlds.world import World
+from backcast.worlds.stepping import FOREVER
 
 ROOM = 256  # episodes that are recorded by one call of a program
 _BEYOND, _FAR, _LONGEST, _MOST = 1e6, 100.0, 1e12, 1.7e308  # as in `backcast.drivers.loop.bound`
-
-
-class WorldArrays(NamedTuple):
-    """A finite world as a program walks it; rows have as many outcomes as the longest.
-
-    Attributes:
-        start_state: (k,) where episodes begin.
-        start_cumulative: (k,) cumulative probabilities.
-        cumulative: (S·A, m) of outcomes, ∞ beyond the last.
-        next_state: (S·A, m).
-        reward: (S·A, m).
-        outcomes: (S·A,) how many there are.
-        terminal: (S,).
-        seen: (S, …) observations.
-        truth: (S,) v_π, in prediction.
-        inner: (S,) 1 where a state does not end an episode, else 0; in prediction.
-        discount: γ.
-    """
-
-    start_state: jax.Array
-    start_cumulative: jax.Array
-    cumulative: jax.Array
-    next_state: jax.Array
-    reward: jax.Array
-    outcomes: jax.Array
-    terminal: jax.Array
-    seen: jax.Array
-    truth: jax.Array
-    inner: jax.Array
-    discount: jax.Array
 
 
 class RunOrders(NamedTuple):
@@ -143,11 +111,11 @@ class Program:
         self.tables = jax.jit(self._tables)
 
     def _begin(
-        self, place: WorldArrays, key: jax.Array, world_stream: jax.Array, agent_stream: jax.Array, largest: jax.Array
+        self, place: Walkable, key: jax.Array, world_stream: jax.Array, agent_stream: jax.Array, largest: jax.Array
     ) -> NeuralRun:
         """A run before its first step."""
         memory = self.experience.nothing()
-        s, world_stream = _begin_episode(place, world_stream)
+        s, world_stream = place.begin(world_stream)
         counts, empty = jnp.zeros(ROOM, jnp.int64), jnp.zeros(ROOM)
         learned = self.agent.begin(key)
         zero = jnp.zeros((), jnp.int64)
@@ -156,7 +124,7 @@ class Program:
             memory, EpisodeArrays(counts, counts, empty, empty, empty),
         )  # fmt: skip
 
-    def _advance(self, walk: NeuralRun, place: WorldArrays, orders: RunOrders) -> NeuralRun:
+    def _advance(self, walk: NeuralRun, place: Walkable, orders: RunOrders) -> NeuralRun:
         """Steps until the orders say stop."""
 
         def goes_on(walk: NeuralRun) -> jax.Array:
@@ -167,23 +135,19 @@ class Program:
         walk = walk._replace(recorded=jnp.zeros_like(walk.recorded))
         return jax.lax.while_loop(goes_on, lambda walk: self._step(walk, place, orders), walk)
 
-    def _step(self, walk: NeuralRun, place: WorldArrays, orders: RunOrders) -> NeuralRun:
+    def _step(self, walk: NeuralRun, place: Walkable, orders: RunOrders) -> NeuralRun:
         """Act, step the world, remember, learn and plan, and begin again where an episode is over."""
         rates, key = _rates(walk, orders), jax.random.fold_in(walk.key, walk.taken)
         first, learned = walk.in_episode == 0, walk.learned
         discount = place.discount.astype(self._dtype)
-        known = Circumstances(lambda states: place.seen[states], discount, rates, key)
-        learned = self.experience.plan_first(walk.memory, learned, walk.taken, walk.s, first, known)
-        a, agent_stream = walk.s * 0, walk.agent_stream
+        known, here = Circumstances(place.eyes, discount, rates, key), place.remembered(walk.s)
+        learned = self.experience.plan_first(walk.memory, learned, walk.taken, here, first, known)
+        a, agent_stream = jnp.zeros((), jnp.int32), walk.agent_stream
         if self._spec.n_actions > 1:
-            q = self.agent.values.all(learned.values, place.seen[walk.s][None])[0]
+            q = self.agent.values.all(learned.values, place.eyes(here[None]))[0]
             a, agent_stream = act(q, rates[EPSILON], agent_stream)
-        u, world_stream = uniform(walk.world_stream)
-        row = walk.s * self._spec.n_actions + a
-        outcome = jnp.minimum((place.cumulative[row] <= u).sum(), place.outcomes[row] - 1)
-        s2, r = place.next_state[row, outcome], place.reward[row, outcome]
-        ends = place.terminal[s2]
-        now = Transitions(walk.s, a, r.astype(self._dtype), s2, ends, first)
+        (s2, r, ends), world_stream = place.step(walk.s, a, walk.world_stream)
+        now = Transitions(here, a, r.astype(self._dtype), place.remembered(s2), ends, first)
         memory, learned = self.experience.learn(walk.memory, learned, walk.taken, now, known)
         largest = jnp.maximum(walk.largest, jnp.abs(r))
         bound = _bound(largest, jnp.where(self._spec.n_actions > 1, place.discount, 0.0))
@@ -196,13 +160,13 @@ class Program:
         )  # fmt: skip
         return jax.lax.cond(over, lambda walk: self._finish(walk, place), lambda walk: walk, walk)
 
-    def _finish(self, walk: NeuralRun, place: WorldArrays) -> NeuralRun:
+    def _finish(self, walk: NeuralRun, place: Walkable) -> NeuralRun:
         """An episode is over: record it, and begin the next."""
         at, made = walk.recorded, walk.learned.updates.sum()
         everywhere, inner = self._errors(walk.learned, place)
         entries = (walk.in_episode, made, walk.gained, everywhere, inner)
         record = EpisodeArrays(*(column.at[at].set(entry) for column, entry in zip(walk.record, entries, strict=True)))
-        s, world_stream = _begin_episode(place, walk.world_stream)
+        s, world_stream = place.begin(walk.world_stream)
         lost = walk.lost | ~(everywhere <= _bound(walk.largest, 0.0))
         return walk._replace(
             s=s, in_episode=jnp.zeros_like(walk.in_episode), gained=jnp.zeros(()), recorded=at + 1, lost=lost,
@@ -210,30 +174,24 @@ class Program:
         )  # fmt: skip
 
     def _tables(
-        self, learned: Learned, place: WorldArrays, pairs: jax.Array, states: jax.Array
+        self, learned: Learned, place: WalkableTable, pairs: jax.Array, states: jax.Array
     ) -> list[tuple[jax.Array, ...]]:
         """What each model has learned; pairs (S·A,), and states that followed (S,), are remembered so many times."""
         found = []
-        for (model, function, forward), params in zip(self.agent.models, learned.models, strict=True):
+        for (model, function, forward, _), params in zip(self.agent.models, learned.models, strict=True):
             own = {**params, "body": learned.values["body"]} if self.agent.shared else params
-            network = ModelNet(function, own, lambda refs: place.seen[refs])
-            found.append(model.table(network, states if forward else pairs))
+            network = ModelNet(function, own, place.eyes)
+            goes_on = jnp.where(place.terminal, 0.0, place.discount)
+            found.append(model.table(network, states if forward else pairs, goes_on))
         return found
 
-    def _errors(self, learned: Learned, place: WorldArrays) -> tuple[jax.Array, jax.Array]:
+    def _errors(self, learned: Learned, place: Walkable) -> tuple[jax.Array, jax.Array]:
         """The root mean squared value error over all states and over those that do not end an episode."""
         if self._spec.n_actions > 1:
             return jnp.zeros(()), jnp.zeros(())
         error = self.agent.values.all(learned.values, place.seen)[:, 0].astype(jnp.float64) - place.truth
         inner = (place.inner * error**2).sum() / jnp.maximum(1.0, place.inner.sum())
         return jnp.sqrt((error**2).mean()), jnp.sqrt(inner)
-
-
-def _begin_episode(place: WorldArrays, stream: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The state that begins an episode, and the stream after it was drawn."""
-    u, stream = uniform(stream)
-    chosen = jnp.minimum((place.start_cumulative <= u).sum(), place.start_state.size - 1)
-    return place.start_state[chosen], stream
 
 
 def _rates(walk: NeuralRun, orders: RunOrders) -> jax.Array:
@@ -257,22 +215,3 @@ def _program(agent: Agent, spec: Spec) -> Program:
 def program_for(agent: Agent, spec: Spec) -> Program:
     """The program of an agent: one for all its step sizes."""
     return _program(without_rates(agent), spec)
-
-
-def place_of(world: World, dtype: DTypeLike) -> WorldArrays:
-    """A finite world as programs walk it."""
-    table: Table = world.steps_table
-    sizes = np.diff(table.offset)
-    shape = len(sizes), int(sizes.max())
-    columns = np.arange(shape[1]) < sizes[:, None]
-    cumulative, reward = np.full(shape, np.inf), np.zeros(shape)
-    next_state = np.zeros(shape, dtype=np.int32)
-    cumulative[columns], reward[columns], next_state[columns] = table.cumulative, table.reward, table.next_state
-    predicts = world.is_prediction
-    truth = world.truth if predicts else np.zeros(0)
-    inner = np.where(world.mdp.terminal, 0.0, 1.0) if predicts else np.zeros(0)
-    return WorldArrays(
-        jnp.asarray(table.start_state, jnp.int32), jnp.asarray(table.start_cumulative), jnp.asarray(cumulative),
-        jnp.asarray(next_state), jnp.asarray(reward), jnp.asarray(sizes, jnp.int32), jnp.asarray(table.terminal),
-        jnp.asarray(world.observations, dtype), jnp.asarray(truth), jnp.asarray(inner), jnp.asarray(world.discount),
-    )  # fmt: skip

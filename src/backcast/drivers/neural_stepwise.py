@@ -23,8 +23,8 @@ from backcast.drivers.runs import PER_EPISODE, NoModels, RunRows
 from backcast.drivers.steps import Length, new_clock, set_rates
 from backcast.networks.backend import wide
 from backcast.networks.modules import Params
-from backcast.networks.streams import act
 from backcast.values.neural import Eyes, Transitions
+from backcast.values.policies import explore, greedy
 from backcast.values.table import zeros
 from backcast.worlds.stepping import FOREVER
 
@@ -39,15 +39,14 @@ class _Steps:
     def __init__(self, agent: Agent, spec: Spec) -> None:
         self.experience = Experience(agent, spec)
         self.begin, self.nothing = jax.jit(self.experience.agent.begin), jax.jit(self.experience.nothing)
-        self.act, self.plan_first = jax.jit(self._act), jax.jit(self._plan_first)
+        self.q, self.plan_first = jax.jit(self._q), jax.jit(self._plan_first)
         self.learn = jax.jit(self._learn, donate_argnums=(0, 1))
+        self.remember = jax.jit(self.experience.remember_block, donate_argnums=0)
+        self.renew = jax.jit(lambda learned: learned._replace(target=learned.values), donate_argnums=0)
         self.values = jax.jit(self.experience.agent.values.all)
 
-    def _act(
-        self, values: Params, seen: Seen, s: jax.Array, epsilon: jax.Array, stream: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        q = self.experience.agent.values.all(values, _eyes(seen)(s[None]))[0]
-        return act(q, epsilon, stream)
+    def _q(self, values: Params, seen: Seen, s: jax.Array) -> jax.Array:
+        return self.experience.agent.values.all(values, _eyes(seen)(s[None]))[0]
 
     def _plan_first(
         self, memory: Transitions, learned: Learned, seen: Seen, taken: jax.Array, s: jax.Array, told: Told
@@ -57,11 +56,11 @@ class _Steps:
         return self.experience.plan_first(memory, learned, taken, s, jnp.ones((), bool), known)
 
     def _learn(
-        self, memory: Transitions, learned: Learned, seen: Seen, taken: jax.Array, now: Transitions, told: Told
+        self, memory: Transitions, learned: Learned, seen: Seen, taken: jax.Array, came: Transitions, told: Told
     ) -> tuple[Transitions, Learned]:
         discount, rates, key = told
         known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
-        return self.experience.learn(memory, learned, taken, now, known)
+        return self.experience.learn_block(memory, learned, taken, came, known)
 
 
 def _eyes(seen: Seen) -> Eyes:
@@ -102,8 +101,10 @@ class NeuralStepwise:
             self._key = jax.random.wrap_key_data(jnp.asarray(imagination(seed, 0)[:2] >> np.uint64(32), jnp.uint32))
             self._learned = self._compiled.begin(self._key)
             self._memory = self._compiled.nothing()
-            self._stream = jnp.asarray(streams(seed)[1])
             self._discount = jnp.asarray(setup.discount, dtype)
+        self._stream, self._row = streams(seed)[1], zeros(1, setup.n_actions)
+        self._block, self._largest = self._compiled.experience.block, 0.0
+        self._came: list[tuple[Any, ...]] = []
 
     def state_of(self, observation: Any) -> Any:
         """An observation as it is remembered; refused unless it has the shape of the space and is made of numbers."""
@@ -140,20 +141,34 @@ class NeuralStepwise:
 
     def act(self, s: Any) -> int:
         """An ε-greedy action in s."""
-        if self._setup.n_actions == 1:
-            return 0
+        a = int(explore(self._setup.n_actions, self.rates[EPSILON], self._stream))
+        if a >= 0:
+            return a
         with wide():
-            a, self._stream = self._compiled.act(self._learned.values, self._seen, s, self.rates[EPSILON], self._stream)
-        return int(a)
+            q = np.asarray(self._compiled.q(self._learned.values, self._seen, s), dtype=np.float64)
+        self._row.fill(q[None])
+        return int(greedy(self._row, 0, self._stream))
 
     def observe(self, s: Any, a: int, r: float, s2: Any, terminated: bool) -> None:
         """One step was taken. A truncated episode is not terminated: its last step bootstraps like any other."""
-        now = Transitions(s, np.int32(a), self._dtype.type(r), s2, np.bool_(terminated), np.bool_(self._first))
-        with wide():
-            self._memory, self._learned = self._compiled.learn(
-                self._memory, self._learned, self._seen, self.taken, now, self._told
-            )
+        self._came.append((s, np.int32(a), self._dtype.type(r), s2, terminated, self._first))
+        if len(self._came) == self._block:
+            with wide():
+                self._learn(Transitions(*map(np.array, zip(*self._came, strict=True))))
+            self._came = []
         self.taken, self._first = self.taken + 1, False
+
+    def _learn(self, came: Transitions) -> None:
+        """Remember what came, and learn if it is time to."""
+        compiled, taken = self._compiled, self.taken
+        if not compiled.experience.due(taken):
+            self._memory = compiled.remember(self._memory, taken, came)
+        else:
+            told = self._discount, self.rates, self._key
+            self._memory, self._learned = compiled.learn(self._memory, self._learned, self._seen, taken, came, told)
+            self._largest = abs(float(self._learned.largest))
+        if compiled.experience.renewed(taken):
+            self._learned = compiled.renew(self._learned)
 
     def end_episode(self, s: Any, terminated: bool) -> None:
         """Nothing is left to learn when an episode is over."""
@@ -161,7 +176,7 @@ class NeuralStepwise:
     def exploded(self, s: Any, a: int, largest: float) -> bool:
         """Whether values of the last update are no numbers, or far beyond what values can be."""
         discount = self._setup.discount if self._setup.n_actions > 1 else 0.0
-        return not abs(float(self._learned.largest)) <= bound(largest, discount)
+        return not self._largest <= bound(largest, discount)
 
     @property
     def updates(self) -> NDArray[np.int64]:

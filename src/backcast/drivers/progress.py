@@ -1,4 +1,4 @@
-"""Progress on the terminal, for what takes long in Python."""
+"""Progress bars for long computations in Python."""
 
 import contextlib
 import sys
@@ -9,12 +9,12 @@ Advance = Callable[[], None]
 
 @contextlib.contextmanager
 def watching(what: str, total: int, wanted: bool | None) -> Iterator[Advance]:
-    """A bar on stderr, and a function that is called when one of `total` steps is done.
+    """Show a progress bar on stderr; yield a function to call after each of `total` steps.
 
     Args:
-        what: is written before the bar.
-        total: how many steps there are.
-        wanted: whether there is a bar; None: if stderr is a terminal.
+        what: text before the bar.
+        total: number of steps.
+        wanted: whether to show the bar; None: only if stderr is a terminal.
     """
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield lambda: None

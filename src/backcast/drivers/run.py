@@ -42,25 +42,26 @@ def run(
     models: bool = True,
     steps: int | None = None,
 ) -> Runs:
-    """Run an agent in a world, once for each seed: so many episodes, or so many real steps.
+    """Run an agent in a world, once for each seed, for a number of episodes or of real steps.
 
-    The result depends on the seeds alone, not on the number of workers. Ctrl-C stops it within a second.
+    The result does not depend on the number of workers. Ctrl-C stops it within a second.
 
     Args:
-        world: from `backcast.worlds`.
-        agent: from `backcast.agent`.
-        episodes: how many episodes each run has.
+        world: a world from `backcast.worlds`.
+        agent: an agent from `backcast.agent`.
+        episodes: number of episodes of each run.
         seeds: a number n for the seeds 0 … n − 1, or an iterable of seeds as `numpy.random.SeedSequence` takes them:
-            whole numbers of any size, sequences of them, or None for fresh entropy, which `Runs.seeds` then tells.
-        max_steps: where an episode is truncated (its last step still bootstraps); by default the world's limit.
+            whole numbers of any size, sequences of them, or None for fresh entropy, which `Runs.seeds` records.
+        max_steps: number of steps after which an episode is truncated (its last step still bootstraps); by
+            default the world's limit.
         workers: threads; by default one more than the number of cores, so that a core is not idle while a thread waits
             for the interpreter's lock.
-        updates: a run is over after the episode in which it has made so many value updates, to compare agents at equal
-            computation; its last episode is then repeated up to the number of episodes.
-        models: False leaves out `Runs.models`, which for very many seeds would take most of the memory.
-        steps: in place of episodes, how many real steps each run takes. Rates that fall do so from step to step, and
-            the last episode is cut off. Runs then differ in their number of episodes: arrays are as wide as the
-            longest, and the rest is NaN (−1 in whole numbers).
+        updates: budget of value updates, to compare agents at equal computation. A run is over after the episode in
+            which it reaches the budget; that episode is then repeated up to the number of episodes.
+        models: False omits `Runs.models`, which take most of the memory if there are very many seeds.
+        steps: number of real steps of each run, in place of `episodes`. Falling rates then fall from step to step, and
+            the last episode is truncated. Runs may differ in their number of episodes: arrays are as wide as the
+            longest run, padded with NaN (−1 for integers).
 
     Returns:
         Steps and reward per episode, errors in prediction, counted value updates, final values and models.
@@ -84,7 +85,7 @@ def run(
     if length.episodes is not None:
         return run_in_threads(world, agent, length.episodes, length.seeds, max_steps, threads, updates, models)
     if updates is not None:
-        raise InputError(f"updates: {updates!r} given with steps; a run is over after so many of one of them")
+        raise InputError(f"updates: {updates!r} given with steps; a run has one budget, give one of them")
     return _run_steps(world, agent, length.steps or 0, length.seeds, max_steps, threads, models)
 
 
@@ -98,7 +99,7 @@ def run_in_threads(
     updates: int | None,
     models: bool = True,
 ) -> Runs:
-    """As `run`; without any threads it is done in the calling one, which Ctrl-C interrupts only between blocks."""
+    """As `run`. With 0 threads it runs in the calling thread, and Ctrl-C interrupts it only between blocks."""
     seeds = check_length(episodes, None, seeds).seeds
     schedule = agent.rates(int(episodes))
     limit = check_limit(world.draw(seeds[0]), max_steps)
@@ -116,7 +117,7 @@ def run_in_threads(
 def _run_steps(
     world: World, agent: Agent, steps: int, seeds: Sequence[Any], max_steps: int | None, threads: int, models: bool
 ) -> Runs:
-    """Runs of so many real steps, in threads."""
+    """Runs of `steps` real steps, in threads."""
     drawn = world.draw(seeds[0])
     limit = as_whole("max_steps", max_steps, 1) if max_steps is not None else drawn.max_steps or FOREVER
     refuse_no_steps(drawn)
@@ -128,7 +129,7 @@ def _run_steps(
 
 
 def _neural_job(world: World, agent: Agent, limit: int, **more: Any) -> Any:
-    """The same for an agent with a network: nothing of JAX is imported for others."""
+    """The job of an agent with a network; JAX is imported only here."""
     require_jax()
     from backcast.drivers.neural import NeuralJob
 
@@ -136,15 +137,15 @@ def _neural_job(world: World, agent: Agent, limit: int, **more: Any) -> Any:
 
 
 def usual_threads() -> int:
-    """One more than there are cores to use; one if there is only one."""
+    """The default number of threads: one more than the available cores, or one if there is only one core."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return cores + 1 if cores > 1 else 1
 
 
 def _share(job: Any, seeds: Sequence[int], threads: int) -> list[RunRows]:
-    """The runs of all seeds, in their order, by threads that take the next block when they are free.
+    """Run all seeds, in threads that take the next block when free; results are in the order of the seeds.
 
-    An error or Ctrl-C raises the flag that the compiled loops look at, waits for them, and goes on its way.
+    On an error or Ctrl-C, set the flag that the compiled loops poll, wait for them, and re-raise.
     """
     results: dict[int, RunRows] = {}
     blocks = SeedBlocks(seeds, job.most_seeds, max(threads, 1))
@@ -165,7 +166,7 @@ def _share(job: Any, seeds: Sequence[int], threads: int) -> list[RunRows]:
 
 
 def _in_threads(take: Callable[[], None], threads: int, stop: NDArray[np.uint8]) -> None:
-    """Call a function in so many threads; if one of them fails, or on Ctrl-C, the flag is raised for the others."""
+    """Call a function in `threads` threads; if one fails, or on Ctrl-C, raise the flag for the others."""
     with _quick_switching(), ThreadPoolExecutor(threads, thread_name_prefix="backcast") as pool:
         takers = []
         try:
@@ -181,7 +182,7 @@ def _in_threads(take: Callable[[], None], threads: int, stop: NDArray[np.uint8])
 
 @contextlib.contextmanager
 def _quick_switching() -> Iterator[None]:
-    """Let a thread that returns from a kernel have the interpreter soon, not after 5 ms."""
+    """Let a thread that returns from a kernel acquire the GIL soon, rather than after 5 ms."""
     global _quick_runs, _usual_interval
     with _switching:
         if _quick_runs == 0:
@@ -198,7 +199,7 @@ def _quick_switching() -> Iterator[None]:
 
 
 def prepare(world: World, agent: Agent, seed: int, limit: int) -> None:
-    """Have compiled, or loaded, what runs of an agent in a world need, by a run of no episodes."""
+    """Compile, or load, the kernels for an agent in a world, by a run of no episodes."""
     job = _neural_job(world, agent, limit) if agent.has_network else Job(world, agent, np.empty((0, 4)), limit)
     job.prepare(seed)
 
@@ -212,16 +213,16 @@ def one_run(
     stop: NDArray[np.uint8] | None = None,
     budget: int = FOREVER,
 ) -> tuple[Record, Parts, float]:
-    """One run in this thread: what it recorded, the agent as it was left, and processor seconds.
+    """Make one run in this thread; return its record, the agent as it was left, and processor seconds.
 
-    Everything it writes is its own.
+    It writes only to its own memory.
     """
     run, seconds = Job(world, agent, schedule, limit, budget, stop).one(seed)
     return run.record, run.agent, seconds
 
 
 def check_world(world: World) -> None:
-    """Raise InputError unless `world` is a World, and say how to make one of what is given."""
+    """Raise InputError unless `world` is a World; the message says how to make one."""
     if isinstance(world, World):
         return
     how = ", made by backcast.worlds"
@@ -233,13 +234,13 @@ def check_world(world: World) -> None:
 
 
 def check_agent(agent: Agent) -> None:
-    """Refuse what is no agent."""
+    """Raise InputError unless `agent` is an Agent."""
     if not isinstance(agent, Agent):
         raise InputError(f"agent: {agent!r} given, expected one made by backcast.agent(...)")
 
 
 def check_seeds(seeds: int | Iterable[Seed]) -> Sequence[Any]:
-    """The seeds 0 … n − 1 for a number n, else the seeds given; None becomes entropy drawn from the system."""
+    """Return the seeds 0 … n − 1 for a number n, otherwise the given seeds; None is replaced by system entropy."""
     if not _is_iterable(seeds):
         return range(as_whole("seeds", seeds, 1))
     chosen = [_as_seed(seed) for seed in seeds]  # type: ignore[union-attr]
@@ -261,12 +262,12 @@ def _as_seed(seed: Seed) -> int | tuple[int, ...]:
 
 
 def _is_iterable(given: object) -> bool:
-    """Whether it is a list, a generator, an array, …; not a number or a text."""
+    """Whether it is a list, a generator, an array, …, rather than a number or text."""
     return hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
 
 
 def check_limit(world: World, max_steps: int | None) -> int:
-    """Where episodes are truncated; refused if an episode could go on for ever."""
+    """Return the limit of steps per episode; raise InputError if an episode could go on for ever."""
     if max_steps is not None:
         return as_whole("max_steps", max_steps, 1)
     if world.max_steps is not None:

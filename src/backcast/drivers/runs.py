@@ -1,4 +1,4 @@
-"""What a number of runs have left behind: steps, rewards, errors, value updates, values and models."""
+"""The results of runs: steps, rewards, errors, value updates, values and models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,10 +25,10 @@ LEFT_OUT = "models: they were left out of these runs; run the agent again with m
 
 @dataclass(frozen=True)
 class Updates:
-    """Value updates made in each run, (seeds,): by learning, by planning and in all.
+    """Value updates made in each run, (seeds,): by learning, by planning and in total.
 
-    `np.asarray(updates)` is (seeds, 2): learning, planning. `by_episode` (seeds, episodes) counts all of them up to the
-    end of each episode. `edges` (seeds,) are the transitions of a model or of a memory that planning touched for them.
+    `np.asarray(updates)` is (seeds, 2): learning, planning. `by_episode` (seeds, episodes) counts all updates up to the
+    end of each episode. `edges` (seeds,) counts the transitions of a model or a memory that planning read for them.
     """
 
     learning: NDArray[np.int64]
@@ -46,12 +46,12 @@ class Updates:
 
 
 class NoModels(tuple[Any, ...]):
-    """In place of models that were not kept: looking at one says why it is not there."""
+    """A placeholder for models that were not kept: accessing one raises InputError with the reason."""
 
     _why: str
 
     def __new__(cls, why: str) -> "NoModels":
-        """Nothing, and the reason."""
+        """Make a placeholder with the reason."""
         none = super().__new__(cls)
         none._why = why
         return none
@@ -67,18 +67,18 @@ class NoModels(tuple[Any, ...]):
 
 
 class KeptRuns(Protocol):
-    """What is kept of the runs of some seeds, so that their models can be asked."""
+    """What is kept of runs so that their models can be read."""
 
     @property
     def number(self) -> int:
-        """How many runs."""
+        """The number of runs."""
 
     def model(self, place: int) -> Any:
-        """The model of one of them, made readable."""
+        """The model of one run, made readable."""
 
 
 class KeptCopies(NamedTuple):
-    """Agents that are copies of one."""
+    """Runs of agents that are copies of one."""
 
     copies: Copies
 
@@ -88,13 +88,13 @@ class KeptCopies(NamedTuple):
         return self.copies.number
 
     def model(self, place: int) -> Any:
-        """The model of one of them, as it says that it looks."""
+        """The model of one run, made readable by its own method."""
         agent = picked(self.copies.stacked(self.copies.first.agent), place)
         return agent.model.readable(agent.values)
 
 
 class KeptModel(NamedTuple):
-    """The model of one run, which is readable as it is."""
+    """The model of one run that is readable already."""
 
     readable: Any
 
@@ -109,7 +109,7 @@ class KeptModel(NamedTuple):
 
 
 class Models(Sequence[Any]):
-    """The final model of each seed, made readable when it is asked for."""
+    """The final model of each seed, made readable on access."""
 
     def __init__(self, blocks: Sequence[KeptRuns]) -> None:
         self._places = [(block, place) for block in blocks for place in range(block.number)]
@@ -133,29 +133,28 @@ class Models(Sequence[Any]):
 
 @dataclass(frozen=True)
 class Runs:
-    """The results of a number of seeds, each (seeds, episodes) unless said otherwise.
+    """The results of a number of seeds; arrays are (seeds, episodes) unless noted otherwise.
 
-    Runs of a given number of steps may differ in their number of episodes. Where a run has fewer than the longest,
-    arrays are NaN, and −1 if they are of whole numbers.
+    Runs of a given number of steps may differ in their number of episodes. Rows of shorter runs are padded with NaN,
+    or with −1 in integer arrays.
 
     Attributes:
-        world: the world's name.
+        world: name of the world.
         agent: the agent.
         seeds: the seeds, in the order of the rows.
         steps: steps of each episode.
         reward: undiscounted reward of each episode.
         rmsve: in prediction, root mean squared value error after each episode over all states; else None.
         rmsve_inner: the same over states that do not end an episode.
-        updates: value updates, learning and planning apart.
-        values: final values, (seeds, S) in prediction, (seeds, S, A) in control; empty where states have no
-            numbers.
-        weights: of linear values, (seeds, d) in prediction, (seeds, A, d) in control; of a network all its parameters,
-            (seeds, P); else None.
-        diverged: (seeds,) the step at which values exploded, counted from 1; 0 where they did not. From that episode on
-            errors are infinite, and later episodes take as many steps as they may.
-        models: the final model of each seed, which can be asked (`models[0].predict(s)`). They are not saved.
-        seconds: processor time of each run, (seeds,), without making the world and the agent; short runs are made
-            several at a time, and each is said to have taken the mean of them.
+        updates: value updates, counted separately for learning and planning.
+        values: final values, (seeds, S) in prediction, (seeds, S, A) in control; empty if states are not numbered.
+        weights: weights of linear values, (seeds, d) in prediction, (seeds, A, d) in control; all parameters of a
+            network, (seeds, P); otherwise None.
+        diverged: (seeds,), the step at which values diverged, counted from 1; 0 where they did not. From that episode
+            on, errors are infinite, and later episodes take as many steps as they may.
+        models: the final model of each seed, such as `models[0].predict(s)`. Models are not saved.
+        seconds: processor time of each run, (seeds,), without making the world and the agent. Short runs are made
+            several at a time; each is then assigned the mean of its group.
     """
 
     world: str
@@ -187,30 +186,30 @@ class Runs:
 
     @property
     def purpose(self) -> Purpose:
-        """What the agent did: errors are measured where it predicts values."""
+        """The purpose of the agent; errors are measured in prediction."""
         return "control" if self.rmsve is None else "prediction"
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What was measured, as in exported tables; `measured` gives each of them.
+        """The names of the metrics, as in exported tables; `measured` returns each of them.
 
-        Errors in prediction, steps and reward in control, and what was registered besides.
+        Errors in prediction, steps and reward in control, and registered metrics.
         """
         return tuple(metric.name for metric in metrics_in(self.purpose))
 
     def measured(self, metric: str) -> Vector:
-        """A metric of each seed and episode, (seeds, episodes); as bad as can be from where a run diverged."""
+        """Return a metric, (seeds, episodes); from where a run diverged, the worst possible value."""
         if metric not in self.metrics:
             known = ", ".join(self.metrics)
             raise InputError(f"metric: {metric!r} given, expected one of {known}{nearest(metric, self.metrics)}")
         return METRICS[metric].before_divergence(self)
 
     def policy(self, seed_index: int = 0, observation: object = None) -> Vector:
-        """The greedy policy (S, A) of a run; actions that are equally good share the probability equally.
+        """Return the greedy policy (S, A) of a run; equally good actions share the probability equally.
 
         Args:
             seed_index: which run, counted from 0 in the order of `seeds`.
-            observation: of an agent with a network, what is observed; the policy is then (A,), that of the observation.
+            observation: for an agent with a network, an observation; the policy is then (A,), for this observation.
         """
         if self.rmsve is not None or self.values.ndim < 3:
             raise InputError(f"policy: {self.world} is a prediction world, in which there is nothing to choose")
@@ -227,7 +226,7 @@ class Runs:
         return _greedy(values)
 
     def _seen(self, place: int, observation: object) -> Vector:
-        """The values of all actions, (A,), that the network of a run has for an observation."""
+        """The values of all actions, (A,), of a run's network at an observation."""
         if not self.agent.has_network or self.weights is None:
             raise InputError(f"observation: given, but {self.agent.name!r} has no network; leave it out")
         require_jax()
@@ -236,11 +235,11 @@ class Runs:
         return values_of(self.agent, self.weights[place], self.values.shape[2], observation)
 
     def values_by_state(self, world: object = None) -> dict[Any, float]:
-        """The value of each state, the mean over seeds; in control that of the best action.
+        """Return the value of each state, averaged over seeds; in control, the value of the best action.
 
         Args:
-            world: if it is given, states are named by their coordinates, (row, column) in a maze and (level, place) in
-                a chain; without it by their numbers.
+            world: if given, states are named by their coordinates, (row, column) in a maze and (level, place) in a
+                chain; otherwise by their numbers.
         """
         of_states = self.values if self.values.ndim == 2 else self.values.max(axis=2)
         means = of_states.mean(axis=0)
@@ -252,16 +251,16 @@ class Runs:
         return dict(zip(map(tuple, points.tolist()), means.tolist(), strict=True))
 
     def to_pandas(self) -> Any:
-        """A long pandas table: world, agent, seed, episode, metric, value; a row for each metric of each episode."""
+        """Return a long pandas table: world, agent, seed, episode, metric, value; a row per metric and episode."""
         try:
             return self.to_arrow().to_pandas()
         except ImportError as error:
             raise InputError("pandas: it is not installed; pip install pandas, or use to_arrow()") from error
 
     def to_arrow(self) -> Any:
-        """The same as a pyarrow Table. Seeds of more than 64 bits, or of several numbers, are text.
+        """Return the long table as a pyarrow Table. Seeds of more than 64 bits, or of several numbers, are text.
 
-        Episodes that a run of a given number of steps does not have are left out.
+        Episodes that a run of a given number of steps does not have are omitted.
         """
         import pyarrow as pa
 
@@ -281,18 +280,18 @@ class Runs:
         return pa.table(columns) if made.all() else pa.table(columns).filter(made)
 
     def save(self, path: str | Path) -> None:
-        """Write to one plain .npz file (no pickle), whole or not at all. Models are left out."""
+        """Save to a plain .npz file (no pickle), without models. The write is atomic."""
         arrays = {name: getattr(self, name) for name in _ARRAYS} | vars(self.updates)
         text = {"world": self.world, "agent": plain_agent(self.agent), "seeds": self.seeds}
         write_runs(Path(path), text, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> "Runs":
-        """Read what `save` wrote; a file that is damaged, or is another one, is refused.
+        """Load a file written by `save`; damaged or other files are refused.
 
         Raises:
-            InputError: if it is no file that `save` wrote, or needs more memory than this machine has.
-            OSError: if it is missing or cannot be read.
+            InputError: if the file was not written by `save`, is damaged, or needs more memory than this machine has.
+            OSError: if the file is missing or cannot be read.
         """
         text, arrays = read_runs(Path(path))
         arrays.setdefault("edges", np.zeros_like(arrays["learning"]))  # older files do not have them
@@ -300,18 +299,18 @@ class Runs:
         return cls(**text, **arrays, updates=updates, models=NoModels(_NOT_SAVED))
 
 
-PER_EPISODE = ("steps", "made", "reward", "rmsve", "rmsve_inner")  # of `RunRows`
+PER_EPISODE = ("steps", "made", "reward", "rmsve", "rmsve_inner")  # fields of `RunRows`
 _ARRAYS = ("steps", "reward", "rmsve", "rmsve_inner", "values", "weights", "seconds", "diverged")
 
 
 class RunRows(NamedTuple):
-    """What the runs of some seeds left behind, a row for each; as in `Runs`.
+    """The results of some seeds, a row for each; as in `Runs`.
 
     Attributes:
-        updates: (n, 2) by learning and by planning.
-        edges: (n,) those touched by planning.
-        made: (n, episodes) value updates up to the end of each episode.
-        runs: what is kept of them, to be asked; or why nothing is.
+        updates: (n, 2), by learning and by planning.
+        edges: (n,), transitions that planning read.
+        made: (n, episodes), value updates up to the end of each episode.
+        runs: what is kept of the runs so that their models can be read, or why nothing is.
     """
 
     steps: NDArray[np.int64]
@@ -328,18 +327,18 @@ class RunRows(NamedTuple):
     runs: KeptRuns | NoModels
 
     def with_episodes(self, number: int) -> "RunRows":
-        """The same without what follows so many episodes."""
+        """The same, truncated after `number` episodes."""
         return self._replace(**{name: getattr(self, name)[:, :number] for name in PER_EPISODE})
 
 
 def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = True) -> RunRows:
-    """What runs left behind.
+    """The results of runs.
 
     Args:
-        runs: a `Run` each.
-        seconds: that each took, (n,).
-        keep: whether their models may be asked for.
-        numbered: whether states are, and so have values of their own.
+        runs: copies of a `Run`.
+        seconds: processor seconds of each, (n,).
+        keep: whether their models are kept.
+        numbered: whether states are numbered, and so have values.
     """
     agent, record = runs.first.agent, runs.first.record
     values = runs.stacked(agent.values)
@@ -361,7 +360,7 @@ def rows_of(runs: Copies, seconds: Vector, keep: bool = True, numbered: bool = T
 
 
 def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[RunRows]) -> Runs:
-    """Put together what the runs of all seeds left behind, in their order."""
+    """Combine the results of all seeds, in their order."""
     *columns, runs = zip(*_equally_wide(rows), strict=True)
     whole = RunRows._make([*(None if column[0] is None else np.concatenate(column) for column in columns), None])
     predicts = whole.rmsve.size > 0
@@ -383,13 +382,13 @@ def collect(world: str, agent: Agent, seeds: Sequence[int], rows: Sequence[RunRo
 
 
 def _greedy(values: Vector) -> Vector:
-    """The greedy policy (n, A) for values (n, A); actions that are equally good share the probability equally."""
+    """The greedy policy (n, A) for values (n, A); equally good actions share the probability equally."""
     best = values == values.max(axis=1, keepdims=True)
     return best / best.sum(axis=1, keepdims=True)
 
 
 def _equally_wide(rows: Sequence[RunRows]) -> list[RunRows]:
-    """The same rows, with as many episodes as the longest run: NaN where a run has fewer, −1 in whole numbers."""
+    """The same rows, padded to the longest run: with NaN, or −1 in integer arrays."""
     most = max(each.steps.shape[1] for each in rows)
 
     def widened(array: NDArray[Any]) -> Any:
@@ -400,5 +399,5 @@ def _equally_wide(rows: Sequence[RunRows]) -> list[RunRows]:
 
 
 def _without_one_action(values: Vector, axis: int) -> Vector:
-    """The same array without the axis of actions, if there is one action."""
+    """The same array without the axis of actions if there is only one action."""
     return np.squeeze(values, axis) if values.shape[axis] == 1 else values

@@ -1,7 +1,7 @@
-"""Runs in one file: a .npz archive of arrays, and beside them a text (JSON) of what is no array. No pickle.
+"""Runs in one file: a .npz archive of arrays, and JSON text for everything else. No pickle.
 
-The file may be anybody's. It is read as `FiniteMDP.load` reads a world's (`backcast.core.archive`): names, types and
-sizes are compared before anything is read, and nothing is imported.
+The file may come from anyone. It is read as `FiniteMDP.load` reads a world (`backcast.core.archive`): names, types and
+sizes are checked before any array is read, and nothing is imported.
 """
 
 import json
@@ -39,16 +39,16 @@ _KINDS = {
     "weights": "f",
     "seconds": "f",
     "diverged": "i",
-}  # of a file, and of what kind each is
+}  # the arrays of a file and their dtype kinds
 _PER_EPISODE = ("reward", "by_episode")
 _PER_SEED = ("learning", "planning", "seconds", "diverged")
-_NEWER = ("edges",)  # than some files
-_OPTIONAL = ("rmsve", "rmsve_inner", "weights")  # without a single entry where there are none
-_PEAK = 3  # times the size of its arrays is what reading a file needs
+_NEWER = ("edges",)  # arrays that older files do not have
+_OPTIONAL = ("rmsve", "rmsve_inner", "weights")  # empty if they do not apply
+_PEAK = 3  # reading a file needs this many times the size of its arrays
 
 
 def write_runs(path: Path, text: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Write arrays and plain data, whole or not at all."""
+    """Write arrays and plain data atomically."""
     given = {name: np.empty(0) if array is None else array for name, array in arrays.items()}
     content = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
     with atomic_path(path) as part, part.open("wb") as file:
@@ -56,11 +56,11 @@ def write_runs(path: Path, text: dict[str, Any], arrays: dict[str, Any]) -> None
 
 
 def read_runs(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The plain data and the arrays that `write_runs` wrote, whose sizes fit together.
+    """Read the plain data and the arrays that `write_runs` wrote, and check that their sizes agree.
 
     Raises:
-        InputError: if it is no such file, or needs more memory than this machine has.
-        OSError: if it is missing or cannot be read.
+        InputError: if the file was not written by `write_runs`, or needs more memory than this machine has.
+        OSError: if the file is missing or cannot be read.
     """
     with refusing_damage(path, "Runs saved by Backcast"), opened_archive(path, _KINDS, _NEWER) as archive:
         _refuse_bad_sizes(archive)
@@ -74,7 +74,7 @@ def read_runs(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _refuse_bad_sizes(archive: Archive) -> None:
-    """Raise unless this version knows the format, shapes fit together and there is enough memory."""
+    """Raise unless this version knows the format, the shapes agree and there is enough memory."""
     archive.refuse_other_shape("runs_format", ())
     if int(archive["runs_format"]) != _FORMAT:
         raise ValueError(f"format {int(archive['runs_format'])}, this version reads format {_FORMAT}")
@@ -95,7 +95,7 @@ def _refuse_bad_sizes(archive: Archive) -> None:
 
 
 def _refuse_bad_text(text: object, seeds: int) -> None:
-    """Raise unless the text has a world's name, an agent and as many seeds as there are rows."""
+    """Raise unless the text has a world's name, an agent and one seed per row."""
     if not isinstance(text, dict) or set(text) != {"world", "agent", "seeds"} or not isinstance(text["world"], str):
         raise ValueError("its text does not say which world, agent and seeds")
     found = text["seeds"]
@@ -109,7 +109,7 @@ def _is_seed(given: object) -> bool:
 
 
 def plain_agent(chosen: Agent) -> dict[str, Any]:
-    """An agent's settings as plain data (numbers, text, lists and tables of them), from which it can be made again."""
+    """An agent's settings as plain data (numbers, text, lists and tables), from which it can be rebuilt."""
     settings = {name: _plain(name, value) for name, value in chosen.settings}
     return {**{each.name: getattr(chosen, each.name) for each in fields(chosen)}, "settings": settings}
 
@@ -123,7 +123,7 @@ def _plain(name: str, value: object) -> Any:
     if isinstance(value, Option):
         return {key: each for key, each in vars(value).items() if each is not None}
     if isinstance(value, Content):
-        if name == "coordinates":  # few for each state, and none of them 0 by default
+        if name == "coordinates":  # few per state, and not mostly 0
             return value.rows.toarray().tolist()
         entries = value.rows.tocoo()
         place = {"row": entries.row.tolist(), "column": entries.col.tolist()}
@@ -136,7 +136,7 @@ def _plain(name: str, value: object) -> Any:
 
 
 def _agent_from(plain: dict[str, Any]) -> Agent:
-    """An agent as `plain_agent` described it; its settings are checked if this process knows the kind and the model."""
+    """Rebuild an agent from `plain_agent`; its settings are validated if this process knows the kind and the model."""
     plain = {"epsilon_schedule": None, **plain}  # files may be older than this setting
     given = {each.name: freeze(plain[each.name]) for each in fields(Agent) if each.name != "settings"}
     kind, settings = given["kind"], plain["settings"]
@@ -148,7 +148,7 @@ def _agent_from(plain: dict[str, Any]) -> Agent:
 
 
 def _whole(value: object) -> Any:
-    """A setting from plain data, with matrices in place of lists of their entries."""
+    """Rebuild a setting from plain data, with matrices in place of lists of their entries."""
     if not isinstance(value, dict):
         return value
     if set(value) == {"row", "column", "entry", "shape"}:

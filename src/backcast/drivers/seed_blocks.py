@@ -1,9 +1,9 @@
-"""Blocks: the runs of some seeds, made by few calls, so that threads seldom wait for the interpreter's lock.
+"""Blocks of seeds, run by few calls, so that threads rarely wait for the GIL.
 
-To make an agent, to hand it to a kernel and to take its results takes Python about as long as a hundred steps, and
-only one thread at a time. So the agents of a block are copies of one (`backcast.core.copies`), and a kernel runs them
-one after the other. Where seeds begin differently (other people's kinds, random features, true models of worlds that
-every seed draws anew), or an agent is large, a block is one seed. What comes out does not depend on the blocks.
+Making an agent, passing it to a kernel and reading its results takes Python about as long as a hundred steps, in one
+thread at a time. The agents of a block are therefore copies of one (`backcast.core.copies`), and a kernel runs them one
+after the other. A block is a single seed if seeds begin differently (third-party kinds, random features, true models of
+worlds that every seed draws anew) or if an agent is large. Results do not depend on the blocks.
 """
 
 import threading
@@ -25,21 +25,21 @@ from backcast.drivers.runs import RunRows, rows_of
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
 
-_MOST_SEEDS, _MOST_BYTES = 64, 16 * 2**20  # of a block
-_SECONDS = 0.05  # that a block is meant to take, so that no thread waits long for others, nor Ctrl-C for it
+_MOST_SEEDS, _MOST_BYTES = 64, 16 * 2**20  # limits of a block
+_SECONDS = 0.05  # target duration of a block, so that neither other threads nor Ctrl-C wait long
 
 
 class Job:
-    """Runs to be made, of whatever seeds.
+    """A job: how to make runs, for any seeds.
 
     Args:
-        world: where.
-        agent: who.
+        world: the world.
+        agent: the agent.
         schedule: step sizes and ε of each episode, (episodes, 4).
-        limit: where episodes are truncated.
+        limit: number of steps after which episodes are truncated.
         budget: value updates after which a run is over.
-        stop: (1,), not 0 if runs are to be abandoned.
-        models: whether what was learned of the world is kept.
+        stop: (1,), nonzero if runs are to be abandoned.
+        models: whether models are kept.
     """
 
     def __init__(
@@ -60,22 +60,22 @@ class Job:
 
     @property
     def most_seeds(self) -> int:
-        """How many a block may have."""
+        """The most seeds of a block."""
         return 1 if self._layout is None else max(1, min(_MOST_SEEDS, _MOST_BYTES // self._layout.size))
 
     def begin(self, world: World, seed: int) -> Run:
-        """The run of a seed before its first episode, in the world as drawn for the seed."""
+        """The run of a seed before its first episode, in the world drawn for the seed."""
         agent = self.agent.build(setup_for(world, seed, self.limit))
         return Run(agent, empty_record(len(self.schedule), world), *streams(seed))
 
     def prepare(self, seed: int) -> None:
-        """Have compiled, or loaded, what runs need, by a run of no episodes."""
+        """Compile, or load, the kernels, by a run of no episodes."""
         with compiling_for(f"{self.agent.name} in {self.world.name}"):
             drawn = self.world.draw(seed)
             self.call(drawn, Copies(self.begin(drawn, seed), 1, 0), 0, 0)
 
     def allow_blocks(self, seed: int) -> None:
-        """Let blocks have several seeds, if seeds begin alike and agents are small."""
+        """Allow blocks of several seeds if seeds begin alike and agents are small."""
         drawn = self.world.redraw is not None
         if not self.agent.begins_alike or (drawn and (self.agent.knows_the_truth or not self.world.same_graph)):
             return
@@ -89,13 +89,13 @@ class Job:
         self._layout = Layout(run)
 
     def one(self, seed: int) -> tuple[Run, float]:
-        """The run of one seed as it was left, and processor seconds."""
+        """Make the run of one seed; return it and its processor seconds."""
         drawn = self.world.draw(seed)
         run = self.begin(drawn, seed)
         return run, self.call(drawn, Copies(run, 1, 0), 0, 1)
 
     def perform(self, seeds: Sequence[Any]) -> RunRows:
-        """The runs of a block."""
+        """Make the runs of a block."""
         seconds = np.zeros(len(seeds))
         if self._layout is None:
             (seed,) = seeds
@@ -124,7 +124,7 @@ class Job:
         return runs
 
     def call(self, world: World, runs: Copies, first: int, last: int) -> float:
-        """Some runs of a block; processor seconds."""
+        """Make some runs of a block; return processor seconds."""
         started = time.thread_time()
         run_seeds(
             world.tables,
@@ -141,14 +141,14 @@ class Job:
 
 
 class SeedBlocks(Iterator[tuple[int, Sequence[Any]]]):
-    """Seeds in blocks, and the place of the first of each: as many as take a while, fewer towards the end.
+    """Blocks of seeds, with the position of the first seed of each; blocks get smaller towards the end.
 
-    The first blocks are single seeds: what a run takes is not known before.
+    The first blocks are single seeds, because the duration of a run is not known before.
 
     Args:
-        seeds: all of them.
-        most: seeds of a block.
-        takers: how many threads take blocks.
+        seeds: all seeds.
+        most: the most seeds of a block.
+        takers: the number of threads that take blocks.
     """
 
     def __init__(self, seeds: Sequence[Any], most: int, takers: int) -> None:
@@ -166,21 +166,21 @@ class SeedBlocks(Iterator[tuple[int, Sequence[Any]]]):
             return first, self._seeds[first : first + size]
 
     def learn(self, runs: int, seconds: float) -> None:
-        """Take note of how long a block took."""
+        """Record the duration of a block."""
         self._fitting = int(_SECONDS * runs / max(seconds, 1e-9))
 
 
 def setup_for(world: World, seed: int, limit: int) -> Setup:
-    """What an agent is told about a world, as drawn for the seed, in which episodes are cut off at this limit."""
+    """The setup of an agent in the world drawn for the seed, in which episodes are truncated at this limit."""
     cut_off = None if limit >= FOREVER else limit
     return Setup(world.n_states, world.n_actions, world.discount, world, seed, cut_off)
 
 
 def empty_record(episodes: int, world: World | None) -> Record:
-    """Room for what a run leaves behind; errors are measured in a prediction world."""
+    """An empty record of a run; errors are measured in a prediction world."""
     truth = inner = np.empty(0)
     if world is not None and world.is_prediction:
-        truth = np.ascontiguousarray(world.truth)  # a view would be of another type, to be compiled for
+        truth = np.ascontiguousarray(world.truth)  # a view has another type, for which kernels would be recompiled
         inner = np.where(world.mdp.terminal, 0.0, 1.0)
     errors = episodes if truth.size else 0
     steps, made = np.zeros(episodes, dtype=np.int64), np.zeros(episodes, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""Runs of a given number of real steps, however many episodes that makes.
+"""Runs of a given number of real steps, with any number of episodes.
 
-Rates that fall do so from one real step to the next, α (N − t) / N before step t of N, so that a run of one long
-episode is scheduled like one of many. The last episode is cut off where the steps are used up; like any truncated
-episode it bootstraps.
+Falling rates fall from one real step to the next, α (N − t) / N before step t of N, so that a run of one long
+episode has the same schedule as one of many. The last episode is truncated where the steps are used up; like any
+truncated episode it bootstraps.
 """
 
 import time
@@ -27,19 +27,19 @@ from backcast.drivers.seed_blocks import Job, empty_record, setup_for
 from backcast.worlds.stepping import FOREVER, Tables
 from backcast.worlds.world import World
 
-_ROOM = 4096  # episodes that are recorded by one call of the kernel
+_ROOM = 4096  # most episodes recorded by one call of the kernel
 
 
 class Clock(NamedTuple):
-    """How far a run is, and how its rates follow from that.
+    """The progress of a run, and its rates.
 
     Attributes:
-        taken: (1,) real steps so far.
-        largest: (1,) the largest |reward| so far, or |true value| if that is larger.
-        first: (4,) the rates of the first step.
-        falls: (4,) whether each falls to 0 over the run.
-        rates: (4,) the rates of the next step.
-        steps: of the whole run, N.
+        taken: (1,), real steps so far.
+        largest: (1,), the largest |reward| so far, or the largest |true value| if that is larger.
+        first: (4,), the rates of the first step.
+        falls: (4,), whether each falls to 0 over the run.
+        rates: (4,), the rates of the next step.
+        steps: number of steps of the whole run, N.
     """
 
     taken: NDArray[np.int64]
@@ -52,7 +52,7 @@ class Clock(NamedTuple):
 
 @kernel
 def set_rates(clock: Clock, taken: int) -> None:
-    """The rates when so many real steps have been taken: each as at first, or times (N − t) / N."""
+    """Set the rates after `taken` real steps: constant, or multiplied by (N − t) / N."""
     for k in range(clock.rates.size):
         left = (clock.steps - taken) / clock.steps if clock.falls[k] else 1.0
         clock.rates[k] = clock.first[k] * left
@@ -69,7 +69,7 @@ def run_steps(
     record: Record,
     stop: NDArray[np.uint8],
 ) -> int:
-    """Episodes until the steps of the clock are taken, the record is full, or `stop` is raised; how many there were."""
+    """Run episodes until the clock's steps are taken, the record is full, or `stop` is raised; return their number."""
     for episode in range(record.steps.size):
         taken, largest = clock.taken[0], clock.largest[0]
         if taken >= clock.steps:
@@ -102,14 +102,14 @@ def run_steps(
 
 
 class StepsJob(Job):
-    """Runs of so many real steps each, made seed by seed.
+    """Runs of a given number of real steps, made seed by seed.
 
     Args:
-        world: where.
-        agent: who.
+        world: the world.
+        agent: the agent.
         steps: real steps of each run.
-        limit: where episodes are truncated.
-        models: whether what was learned of the world is kept.
+        limit: number of steps after which episodes are truncated.
+        models: whether models are kept.
     """
 
     def __init__(self, world: World, agent: Agent, steps: int, limit: int, models: bool = True) -> None:
@@ -122,17 +122,17 @@ class StepsJob(Job):
         return Run(agent, empty_record(min(self._steps, _ROOM), world), *streams(seed))
 
     def prepare(self, seed: int) -> None:
-        """Have compiled, or loaded, what runs need, by a run of no steps."""
+        """Compile, or load, the kernels, by a run of no steps."""
         with compiling_for(f"{self.agent.name} in {self.world.name}"):
             world = self.world.draw(seed)
             run = self.begin(world, seed)
             self._go_on(world, run, self._clock(run.record, 0))
 
     def allow_blocks(self, seed: int) -> None:
-        """A block is one seed: runs differ in how many episodes they have."""
+        """A block is one seed, because runs differ in their number of episodes."""
 
     def perform(self, seeds: Sequence[Any]) -> RunRows:
-        """The run of a block, which is one seed."""
+        """Make the run of a block, which is one seed."""
         (seed,) = seeds
         world = self.world.draw(seed)
         run, started, parts = self.begin(world, seed), time.thread_time(), []
@@ -151,7 +151,7 @@ class StepsJob(Job):
         return new_clock(self.agent, steps, np.abs(record.truth).max(initial=0.0))
 
     def _go_on(self, world: World, run: Run, clock: Clock) -> int:
-        """As many episodes as there is room for; how many were made."""
+        """Run as many episodes as there is room for; return their number."""
         made: int = run_steps(
             world.tables, run.agent, clock, run.world_stream, run.agent_stream, self.limit, run.record, self.stop
         )
@@ -159,7 +159,7 @@ class StepsJob(Job):
 
 
 class Length(NamedTuple):
-    """How long runs are: so many episodes, or so many real steps; and of which seeds."""
+    """The length of runs, in episodes or real steps, and their seeds."""
 
     episodes: int | None
     steps: int | None
@@ -167,12 +167,12 @@ class Length(NamedTuple):
 
     @property
     def most_episodes(self) -> int:
-        """The largest possible number of episodes: each has a step."""
+        """The largest possible number of episodes: each has at least one step."""
         return self.episodes or self.steps or 0
 
 
 def check_length(episodes: object, steps: object, seeds: Sequence[Any]) -> Length:
-    """How long runs are; refused unless one of the two says it, or if what is recorded would be too much."""
+    """Return the length of runs; raise InputError unless exactly one is given, or if the record would be too large."""
     if (episodes is None) == (steps is None):
         raise InputError(f"episodes: {episodes!r} and steps: {steps!r} given, expected one of them")
     if steps is not None:
@@ -184,11 +184,11 @@ def check_length(episodes: object, steps: object, seeds: Sequence[Any]) -> Lengt
 
 def refuse_no_steps(world: World) -> None:
     """Raise InputError if every episode ends where it begins."""
-    if not world.mdp.start[~world.mdp.terminal].any():
+    if world.motion is None and not world.mdp.start[~world.mdp.terminal].any():
         raise InputError(f"steps: in {world.name} every episode ends where it begins, and no step is ever taken")
 
 
 def new_clock(agent: Agent, steps: int, largest: float = 0.0) -> Clock:
-    """The clock of a run of so many steps before the first of them."""
+    """The clock of a run of `steps` steps, before the first."""
     first, falls = agent.rates_at_first()
     return Clock(np.zeros(1, dtype=np.int64), np.array([largest]), first, falls, np.zeros(4), steps)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Stepwise:
-    """An agent that is told what happens, one step at a time.
+    """An agent that is driven one step at a time.
 
     `begin_episode(s)`, then `act(s)` and `observe(s, a, r, s', terminated)` in turn. It computes exactly what
     `backcast.run` computes.
@@ -57,7 +57,7 @@ class Stepwise:
         self._first = True
 
     def state_of(self, observation: int | Vector) -> int:
-        """The number of a state: its own, or that of an observation of a Box."""
+        """Return the number of a state: its own, or the one assigned to an observation of a Box."""
         if self.observations is None:
             return int(observation)
         s = self.observations.number(observation)
@@ -67,7 +67,7 @@ class Stepwise:
         return s
 
     def begin_episode(self, s: int) -> None:
-        """An episode begins in state s; step sizes and ε are those of the next episode."""
+        """Begin an episode in state s, with the step sizes and ε of the next episode."""
         self._refuse_unknown(state=s)
         self.episode += 1
         self._first = True
@@ -84,12 +84,12 @@ class Stepwise:
         return self._clock.rates
 
     def act(self, s: int) -> int:
-        """An ε-greedy action in s."""
+        """Return an ε-greedy action in s."""
         self._tell_time()
         return int(act(self.parts.values, s, self.rates[EPSILON], self.stream))
 
     def observe(self, s: int, a: int, r: float, s2: int, terminated: bool) -> None:
-        """One step was taken. A truncated episode is not terminated: its last step bootstraps like any other."""
+        """Observe one step. A truncated episode is not terminated: its last step bootstraps like any other."""
         self._refuse_unknown(state=s, action=a, next_state=s2)
         self._make_room(s, a, s2)
         observe(self.parts, self.rates, s, a, float(r), s2, bool(terminated), self._first)
@@ -101,33 +101,33 @@ class Stepwise:
             set_rates(self._clock, self.taken)
 
     def end_episode(self, s: int, terminated: bool) -> None:
-        """The episode is over: it ended in s, or it was cut off there."""
+        """End the episode: it terminated in s, or was truncated there."""
         finish(self.parts, self.rates, s, bool(terminated))
 
     def exploded(self, s: int, a: int, largest: float) -> bool:
-        """Whether q(s, a) is no number, or far beyond what values can be."""
+        """Whether q(s, a) is not finite, or far beyond possible values."""
         return bool(exploded(self.parts, s, a, largest))
 
     @property
     def updates(self) -> NDArray[np.int64]:
-        """(2,) value updates by learning and by planning."""
+        """Value updates by learning and by planning, (2,)."""
         return self.parts.updates
 
     def judge(self, record: Record, episode: int, largest: float, max_steps: int) -> bool:
-        """Measure the error after an episode; whether the run may go on."""
+        """Measure the error after an episode; return whether the run may continue."""
         return bool(judge(self.parts, record, episode, self.taken, largest, max_steps, FOREVER))
 
     def rows(self, record: Record, seconds: Vector) -> RunRows:
-        """What the run left behind."""
+        """The results of the run."""
         run = Run(self.parts, record, self.stream, self.stream)
         return rows_of(Copies(run, 1, 0), seconds, numbered=self.observations is None)
 
     def _make_room(self, s: int, a: int, s2: int) -> None:
-        """Rows have room for what the world's graph allows; where the graph is unknown they grow."""
+        """Make room in rows: known graphs determine it in advance; otherwise rows grow."""
         if self._knows_the_graph:
             return
         n_actions = self.parts.values.n_actions
-        rows = s, s2, s * n_actions + a, s2 * n_actions + a  # whatever rows are conditioned on
+        rows = s, s2, s * n_actions + a, s2 * n_actions + a  # everything that rows may be conditioned on
 
         def with_room(part: object) -> Any | None:
             return part.with_room((s, s2), rows) if grows(part) else None
@@ -135,7 +135,7 @@ class Stepwise:
         self.parts = self.parts._replace(model=rebuilt(self.parts.model, with_room))
 
     def _refuse_unknown(self, **numbers: int) -> None:
-        """Kernels do not check their indices: a state or action outside of the tables must not come that far."""
+        """Raise InputError on states or actions outside the tables, because kernels do not check indices."""
         n_actions = self.parts.values.n_actions
         sizes = {"action": n_actions, "state": self.parts.values.n_states}
         for name, number in numbers.items():
@@ -162,17 +162,17 @@ def train(
     Args:
         env: an environment with a Discrete action space; observations are Discrete, or a Box if the agent has features
             or a network.
-        agent: from `backcast.agent`; the true models need an environment that carries its table.
-        episodes: how many.
+        agent: an agent from `backcast.agent`; true models need an environment with a transition table.
+        episodes: number of episodes.
         seed: of the agent, and of the environment's first reset.
-        max_steps: where an episode is truncated, if the environment does not do it before.
-        discount: γ, for environments that do not say.
-        seeds: in place of `seed`, several, run one after the other: a number n for the seeds 0 … n − 1, or an iterable.
-        progress: whether to show progress on stderr; None: if it is a terminal.
-        steps: in place of episodes, how many real steps each run takes, as of `backcast.run`.
+        max_steps: number of steps after which an episode is truncated, unless the environment ends it before.
+        discount: γ, for environments that do not define it.
+        seeds: several seeds in place of `seed`, run one after the other: n for the seeds 0 … n − 1, or an iterable.
+        progress: whether to show progress on stderr; None: only if stderr is a terminal.
+        steps: number of real steps of each run, in place of `episodes`, as in `backcast.run`.
 
     Returns:
-        Results as of `backcast.run`.
+        Results as from `backcast.run`.
     """
     check_agent(agent)
     if not isinstance(env, gymnasium.Env):
@@ -185,14 +185,14 @@ def train(
 
 
 class _Trained(NamedTuple):
-    """A run: what `collect` takes of it, and the name of its world."""
+    """A run: the input of `collect`, and the name of its world."""
 
     rows: RunRows
     world: str
 
 
 def _seeds(seed: int | None, seeds: int | Iterable[int] | None) -> list[int]:
-    """The seeds, given by one of the two arguments; environments take whole numbers."""
+    """Return the seeds, given by one of the two arguments; environments need whole numbers."""
     if (seed is None) == (seeds is None):
         raise InputError(f"seed: {seed!r} and seeds: {seeds!r} given, expected one of them")
     if seeds is None:
@@ -262,7 +262,7 @@ def _train(
 def _walker(
     env: "gymnasium.Env[Any, Any]", world: World | None, agent: Agent, discount: float, length: Length, seed: int
 ) -> "Stepwise | NeuralStepwise":
-    """The agent, to be told what happens."""
+    """The stepwise agent."""
     if not agent.has_network:
         setup = _setup(env, world, agent, discount, seed)
         return Stepwise(agent, setup, length.episodes, seed, length.steps)
@@ -276,7 +276,7 @@ def _walker(
 def _seen_setup(
     env: "gymnasium.Env[Any, Any]", world: World | None, discount: float
 ) -> tuple[Setup, Vector | None, tuple[int, ...]]:
-    """What an agent with a network is told, what it sees of numbered states, and the shape of an observation."""
+    """The setup of an agent with a network, its observations of numbered states, and the shape of an observation."""
     if not isinstance(env.action_space, Discrete):
         raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")
     if world is not None:
@@ -291,9 +291,9 @@ def _seen_setup(
 
 
 def _world_of(env: "gymnasium.Env[Any, Any]", agent: Agent, discount: float) -> World | None:
-    """The world behind an environment: of Backcast's own, and of others if the agent plans with the true model.
+    """The world behind an environment: for Backcast's own, and for others if the agent plans with the true model.
 
-    A wrapper may change what states and actions mean: a table is used only if the numbers of both fit.
+    A wrapper may change the meaning of states and actions: a table is used only if their numbers match.
     """
     own = isinstance(getattr(env.unwrapped, "world", None), World) and _is_bare(env)
     has_table = hasattr(env.unwrapped, "P") or hasattr(env.unwrapped, "world")
@@ -305,7 +305,7 @@ def _world_of(env: "gymnasium.Env[Any, Any]", agent: Agent, discount: float) -> 
 
 
 def _is_bare(env: "gymnasium.Env[Any, Any]") -> bool:
-    """Whether no wrapper could change what follows a step: rows have room for what the world's graph allows."""
+    """Whether no wrapper can change what follows a step, so that rows may get their room from the world's graph."""
     while env is not env.unwrapped:
         if not isinstance(env, (OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit)):
             return False
@@ -314,7 +314,7 @@ def _is_bare(env: "gymnasium.Env[Any, Any]") -> bool:
 
 
 def _setup(env: "gymnasium.Env[Any, Any]", world: World | None, agent: Agent, discount: float, seed: int) -> Setup:
-    """What the agent is told: numbered states, or a Box whose observations it remembers."""
+    """The setup of the agent: numbered states, or a Box whose observations it remembers."""
     if not isinstance(env.action_space, Discrete):
         raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")
     if world is not None:

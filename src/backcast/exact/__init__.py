@@ -1,8 +1,8 @@
-"""What is true: closed forms for finite worlds, each with its formula and the paper's equation.
+"""Exact results: closed forms for finite worlds, each with its formula and the paper's equation.
 
 A *row* is what is conditioned on: a backward matrix is indexed [s, s̃], a reward between states [s̃, s]
 (earlier, later). Dense worlds give numpy arrays, sparse worlds scipy.sparse.csr_array. A policy is (S, A),
-one action per state (S,), or None in a world of one action.
+or one action per state (S,), or None in a world of one action.
 """
 
 from backcast.exact.chains import chain, distribution, transition_reward

@@ -1,4 +1,4 @@
-"""The Markov chain that a policy makes of a world, and where it is after t steps.
+"""The Markov chain of a world under a policy, and its distribution after t steps.
 
 The paper assumes a chain that runs for ever (section 3, "Assumptions"). An episodic world becomes one by
 restarting: a terminal state leads to the start distribution, earns nothing and carries no discounted value
@@ -52,11 +52,11 @@ def distribution(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Vector:
 
 
 class OneStep:
-    """One step of the recurrent chain, as matrices (S, S) [s̃, s]: what happens, is earned and is discounted.
+    """One step of the recurrent chain as matrices (S, S) [s̃, s]: transitions, rewards and discounts.
 
     Attributes:
         P: P_π(s | s̃).
-        R: Σ_a π(a | s̃) P(s | s̃, a) r(s̃, a, s), the reward earned *and* the transition made.
+        R: Σ_a π(a | s̃) P(s | s̃, a) r(s̃, a, s), the expected reward of the step if it leads to s.
         G: P_π(s | s̃) γ(s̃, s), with γ(s̃, s) = 0 where either end is terminal: nothing is earned after it.
         reward: R / P, the reward given both ends.
     """
@@ -77,7 +77,7 @@ class OneStep:
 
 
 def as_chain(field: str, given: Any) -> Matrix:
-    """A transition matrix (S, S), a float64 array or csr_array whose rows are distributions."""
+    """Convert to a transition matrix (S, S), float64 array or csr_array, and check that its rows are distributions."""
     P: Matrix = sparse.csr_array(given, dtype=np.float64) if sparse.issparse(given) else as_floats(field, given)
     if P.ndim != 2 or P.shape[0] != P.shape[1] or P.shape[0] == 0:
         raise InputError(f"{field}: shape {P.shape} given, expected (S, S), the transition matrix of a chain")
@@ -107,7 +107,7 @@ def restarting(mdp: FiniteMDP) -> sparse.csr_array:
 
 
 def mix(pi: Vector, table: sparse.csr_array) -> sparse.csr_array:
-    """Σ_a π(a | s) table[s*A + a, :], (S, S), without entries that are 0."""
+    """Σ_a π(a | s) table[s*A + a, :], (S, S), without explicit zeros."""
     n_states, n_actions = pi.shape
     rows = np.arange(0, pi.size + 1, n_actions)
     mixer = sparse.csr_array((pi.ravel(), np.arange(pi.size), rows), shape=(n_states, pi.size))
@@ -127,12 +127,12 @@ def scale(left: Vector | None, matrix: Matrix, right: Vector | None = None) -> M
 
 
 def in_given_form(mdp: FiniteMDP, matrix: sparse.csr_array) -> Matrix:
-    """Dense for a world given dense, csr for a world given sparse."""
+    """Convert to dense for a dense world, to csr for a sparse one."""
     return matrix if mdp.is_sparse else matrix.toarray()
 
 
 def as_policy(mdp: FiniteMDP, policy: Policy) -> Vector:
-    """π(a | s) as (S, A), checked."""
+    """Return π(a | s) as (S, A), validated."""
     shape = (mdp.n_states, mdp.n_actions)
     if policy is None:
         if mdp.n_actions != 1:
@@ -147,7 +147,7 @@ def as_policy(mdp: FiniteMDP, policy: Policy) -> Vector:
     if (pi < 0).any():
         s, a = (int(i) for i in np.argwhere(pi < 0)[0])
         raise InputError(f"policy: π(a={a} | s={s}) is {pi[s, a]:g}; probabilities cannot be negative")
-    pi[mdp.terminal & ~pi.any(axis=1)] = 1 / mdp.n_actions  # nobody acts there
+    pi[mdp.terminal & ~pi.any(axis=1)] = 1 / mdp.n_actions  # no action is taken there
     sums = pi.sum(axis=1)
     if (np.abs(sums - 1) > SUM_TOLERANCE).any():
         state = int(np.argmax(np.abs(sums - 1) > SUM_TOLERANCE))

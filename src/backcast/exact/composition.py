@@ -1,13 +1,13 @@
-"""Ways of several steps, composed of one step: as matrices, or as operators that make no matrix.
+"""Paths of several steps, composed of single steps: as matrices, or as operators that form no matrix.
 
 One step is three matrices A, E and B. Forward, [s̃, s], they are A = P (reached), E = R (earned and reached) and B = G
-(discounted and reached), and the reward of a way is that of its first step and the discounted one of the rest:
+(discounted and reached), and the reward of a path is that of its first step plus the discounted reward of the rest:
 
     P⁽ⁿ⁺¹⁾ = P P⁽ⁿ⁾,   G⁽ⁿ⁺¹⁾ = G G⁽ⁿ⁾,   W⁽ⁿ⁺¹⁾ = R P⁽ⁿ⁾ + G W⁽ⁿ⁾.
 
-Backward, [s, s̃], all three are reversed by Bayes' rule, and the last step of the way is the first one taken: its reward
-counts by the discount of those before it, W⁽ⁿ⁺¹⁾ = R← G←⁽ⁿ⁾ + P← W⁽ⁿ⁾. So A = G← and B = P←: the same formulas with the
-two exchanged,
+Backward, [s, s̃], all three are reversed by Bayes' rule. The last step of a backward path is the earliest in time: the
+reward of a step is discounted by the earlier ones, W⁽ⁿ⁺¹⁾ = R← G←⁽ⁿ⁾ + P← W⁽ⁿ⁾. So A = G← and B = P←: the same formulas
+with the two exchanged,
 
     X⁽ⁿ⁺¹⁾ = A X⁽ⁿ⁾,   Y⁽ⁿ⁺¹⁾ = B Y⁽ⁿ⁾,   W⁽ⁿ⁺¹⁾ = E X⁽ⁿ⁾ + B W⁽ⁿ⁾.
 """
@@ -29,10 +29,10 @@ from backcast.exact.stationary import Visits
 from backcast.mdp import FiniteMDP
 
 _LARGEST = 8 * 2**30  # bytes
-_DENSE_MATRICES = 10  # of size S × S, in memory at once while a dense model is made
-_SAMPLE = 500  # states from whose ways the fill of sparse matrices is estimated
+_DENSE_MATRICES = 10  # matrices of size S × S that are in memory at once while a dense model is made
+_SAMPLE = 500  # states sampled to estimate the fill of sparse matrices
 _SIZE = 12  # bytes of an entry of a sparse matrix
-_MATRICES = 11  # in memory at once while a mixture is made
+_MATRICES = 11  # matrices in memory at once while a mixture is made
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class StepMatrices:
 
     Attributes:
         chain: the transition matrix.
-        earned: E[reward of the step; where it leads].
+        earned: E[reward of the step; the step leads to `to`].
         discounted: the transition matrix times the discount of each step.
-        carried: γ in living states, 0 in terminal ones, (n,): a step is discounted if it has it at both ends.
+        carried: γ in non-terminal states, 0 in terminal ones, (n,); a step carries γ only if both its ends do.
         backward: whether the chain runs backward.
     """
 
@@ -63,11 +63,11 @@ class StepMatrices:
         return replace(self.each(lambda part: by_bayes(part, d, d)), backward=True)
 
     def among(self, states: Indices) -> "StepMatrices":
-        """The same among some states, which are closed."""
+        """The same restricted to a closed set of states."""
         return replace(self.each(lambda part: part[states][:, states]), carried=self.carried[states])
 
     def each(self, change: Callable[[Matrix], Matrix]) -> "StepMatrices":
-        """The same with each of its matrices changed."""
+        """The same with `change` applied to each matrix."""
         chain, earned, discounted = (change(part) for part in (self.chain, self.earned, self.discounted))
         return replace(self, chain=chain, earned=earned, discounted=discounted)
 
@@ -77,7 +77,7 @@ class StepMatrices:
         return (self.discounted, self.chain) if self.backward else (self.chain, self.discounted)
 
     def in_order(self, X: object, W: object, Y: object) -> tuple[Any, Any, Any]:
-        """(states, earned, discounted) of what the formulas give."""
+        """(states, earned, discounted) from the results of the formulas."""
         return (Y, W, X) if self.backward else (X, W, Y)
 
     def systems(self, go_on: Vector, thin: bool = False) -> tuple[Leaky, Leaky]:
@@ -93,7 +93,7 @@ class StepMatrices:
 
 
 def mixture(step: StepMatrices, weights: Vector) -> tuple[Matrix, Matrix, Matrix]:
-    """(states, earned, discounted) of n steps, weighed by weights[n − 1]."""
+    """(states, earned, discounted) of n steps, weighted by weights[n − 1]."""
     _refuse_large_mixture(step, weights)
     A, B = step.pair
     E = step.earned
@@ -109,7 +109,7 @@ def mixture(step: StepMatrices, weights: Vector) -> tuple[Matrix, Matrix, Matrix
 
 
 def mixture_operators(step: StepMatrices, weights: Vector) -> tuple[LinearOperator, LinearOperator, LinearOperator]:
-    """The same as operators, each application of which takes as many steps as there are weights."""
+    """Return `mixture` as operators; applying one takes a step for each weight."""
     A, B = step.pair
     E = step.earned
 
@@ -140,7 +140,7 @@ def mixture_operators(step: StepMatrices, weights: Vector) -> tuple[LinearOperat
 
 
 def stopping(step: StepMatrices, stop: Vector, go_on: Vector) -> tuple[Vector, Vector, Vector]:
-    """(states, earned, discounted), dense, of ways that stop where they arrive, or go on, with these chances (n,) each.
+    """(states, earned, discounted), dense, of paths that in each state s stop or go on with these probabilities, (n,).
 
     X = A diag(stop) + A diag(go_on) X and likewise Y; W = E diag(stop) + E diag(go_on) X + B diag(go_on) W.
     """
@@ -156,7 +156,7 @@ def stopping(step: StepMatrices, stop: Vector, go_on: Vector) -> tuple[Vector, V
 def stopping_operators(
     step: StepMatrices, stop: Vector, go_on: Vector
 ) -> tuple[LinearOperator, LinearOperator, LinearOperator]:
-    """The same as operators, each application of which solves a sparse system or two."""
+    """Return `stopping` as operators; applying one solves one or two sparse systems."""
     A, B = step.pair
     E = step.earned
     by_A, by_B = step.systems(go_on, thin=True)
@@ -181,7 +181,7 @@ def stopping_operators(
 
 
 def embedded(part: LinearOperator, states: Indices, size: int, undefined: Indices) -> LinearOperator:
-    """An operator among some states as one of all `size` states: 0 elsewhere, and NaN at [s, s] of undefined ones."""
+    """Embed an operator on some states in one on all `size` states: 0 elsewhere, NaN at [s, s] of undefined states."""
 
     def spread(apply: Callable[[Vector], Vector]) -> Callable[[Vector], Vector]:
         def applied(x: Vector) -> Vector:
@@ -196,16 +196,16 @@ def embedded(part: LinearOperator, states: Indices, size: int, undefined: Indice
 
 
 def refuse_large_model(n_states: int) -> None:
-    """Raise if dense matrices of so many states would take too much memory."""
+    """Raise InputError if dense matrices of `n_states` states would take too much memory."""
     _refuse(_DENSE_MATRICES * 8 * n_states**2, n_states)
 
 
 def _refuse_large_mixture(step: StepMatrices, weights: Vector) -> None:
-    """Raise if `mixture` would take too much memory as sparse matrices, before any of them is made.
+    """Raise InputError if the sparse matrices of `mixture` would take too much memory, before any is made.
 
-    The fill is that of ways from a sample of states, one step after the other: xₙ₊₁ = xₙ A, yₙ₊₁ = yₙ B and
-    wₙ₊₁ = wₙ A + yₙ E are some rows of X, Y and W. In memory are the ways of n steps, those of n + 1, both
-    summands of W, and what was summed up so far.
+    The fill is estimated from paths that begin in a sample of states: xₙ₊₁ = xₙ A, yₙ₊₁ = yₙ B and
+    wₙ₊₁ = wₙ A + yₙ E are some rows of X, Y and W. In memory are the matrices of n steps, those of n + 1, both
+    summands of W, and the sums so far.
     """
     A, B = step.pair
     n_states = A.shape[0]

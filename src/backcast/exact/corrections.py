@@ -1,4 +1,4 @@
-"""Expected backward corrections: what planning backward from a state does to the values of its past."""
+"""Expected backward corrections: how planning backward from a state changes the values of its predecessors."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def backward_correction(mdp: FiniteMDP, policy: Policy, features: object, weight
 
 
 def feature_matrix(field: str, given: Any, n_states: int) -> Matrix:
-    """A feature matrix (S, d), a float64 array or csr_array; refused when it has not a row per state."""
+    """Convert to a feature matrix (S, d), a float64 array or csr_array; raise InputError unless it has S rows."""
     if hasattr(given, "feature_matrix"):  # a map of `backcast.features`
         given = given.feature_matrix(field)
     X: Matrix = sparse.csr_array(given, dtype=np.float64) if sparse.issparse(given) else as_floats(field, given)
@@ -67,7 +67,7 @@ def feature_matrix(field: str, given: Any, n_states: int) -> Matrix:
 
 
 def as_vector(field: str, given: ArrayLike, size: int) -> Vector:
-    """A vector (size,) of finite numbers."""
+    """Convert to a vector (size,) of finite numbers."""
     values = as_floats(field, given)
     if values.shape != (size,):
         raise InputError(f"{field}: shape {values.shape} given, expected ({size},)")

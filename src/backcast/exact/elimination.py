@@ -1,4 +1,4 @@
-"""Elimination without subtraction: (I − Q) x = b, accurate in every entry however long it takes to leave Q.
+"""Elimination without subtraction: (I − Q) x = b, accurate in every entry, however slowly Q leaks.
 
 A substochastic Q (n, n) is given by its off-diagonal entries and by what *leaks* from each row; the diagonal of I − Q
 is their sum, leak(i) + Σ_{j≠i} Q(i, j), and the diagonal of Q is never read. Eliminating state k sends its probability
@@ -30,7 +30,7 @@ _BLOCK = 64
 class Dense:
     """The elimination of a dense Q (n, n) with its leak (n,), block after block, the last one first.
 
-    One matrix keeps what is needed. For each block K, when later ones are eliminated, and the earlier states R:
+    One matrix stores the factors. For each block K, once later blocks are eliminated, with R the earlier states:
     (I − Q_KK)⁻¹ on the diagonal, (I − Q_KK)⁻¹ Q_KR left of it, Q_RK above it.
     """
 
@@ -71,7 +71,7 @@ class Dense:
 
 
 def _inverse(Q: Vector, leak: Vector) -> Vector:
-    """(I − Q)⁻¹, (n, n); state by state if there are few."""
+    """(I − Q)⁻¹, (n, n); state by state if n is small."""
     n = len(Q)
     if n > _BLOCK:
         return Dense(Q, leak).solve(np.eye(n))
@@ -88,7 +88,7 @@ def _inverse(Q: Vector, leak: Vector) -> Vector:
 
 @dataclass(frozen=True)
 class Plan:
-    """In which order to eliminate the states of a sparse Q, and which entries that fills.
+    """The order in which the states of a sparse Q are eliminated, and the entries this fills.
 
     Attributes:
         place: the place of each state in the order, (n,).
@@ -116,7 +116,7 @@ class Plan:
 
 
 def plan(Q: sparse.csr_array) -> Plan:
-    """The elimination of a sparse Q (n, n) in minimum-degree order, before it is done."""
+    """Plan the elimination of a sparse Q (n, n) in minimum-degree order."""
     from backcast.exact.sparse_elimination import analyse
 
     n = Q.shape[0]
@@ -139,7 +139,7 @@ def plan(Q: sparse.csr_array) -> Plan:
 class Factors:
     """The triangular factors of a sparse I − Q, in the order of its plan.
 
-    I − Q = (I − L)(diag(exits) − U), with the non-zeros of Lᵀ and U in the same places. Keeps 20 bytes for each.
+    I − Q = (I − L)(diag(exits) − U), with the non-zeros of Lᵀ and U in the same places. Takes 20 bytes for each.
 
     Args:
         plan: the plan of Q.
@@ -182,7 +182,7 @@ class Factors:
 
 
 def _minimum_degree(Q: sparse.csr_array) -> Indices:
-    """The place of each state in a fill-reducing order: that of an incomplete factorisation that keeps nothing."""
+    """The place of each state in a fill-reducing order, found by an incomplete factorisation that keeps no entries."""
     n = Q.shape[0]
     pattern = sparse.csc_array((np.full(Q.nnz, 1.0 / n), Q.indices, Q.indptr), shape=Q.shape)
     keep_nothing: dict[str, Any] = {"drop_tol": 1.0, "fill_factor": 1, "diag_pivot_thresh": 0.0}

@@ -1,4 +1,4 @@
-"""Appendix B as statements that can be executed: both sides of each equivalence, computed separately.
+"""Appendix B as executable statements: both sides of each equivalence, computed separately.
 
 for equivalence in bc.exact.equivalences(mdp, policy):
     print(equivalence)
@@ -21,7 +21,7 @@ from backcast.mdp import FiniteMDP
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Two sides of an equation of the paper, and how far they are apart."""
+    """The two sides of an equation of the paper, and the gap between them."""
 
     name: str
     left: Vector = field(repr=False)
@@ -29,7 +29,7 @@ class Equivalence:
 
     @property
     def gap(self) -> float:
-        """The largest |left − right|, 0 up to rounding if the statement holds; NaN if a side is not defined."""
+        """The largest |left − right|: 0 up to rounding if the statement holds, NaN if a side is undefined."""
         return float(np.abs(self.left - self.right).max(initial=0.0))
 
     def __str__(self) -> str:
@@ -39,12 +39,12 @@ class Equivalence:
 def equivalences(
     mdp: FiniteMDP, policy: Policy = None, values: ArrayLike | None = None, n: int = 3
 ) -> list[Equivalence]:
-    """Every equivalence of appendices B.2 and B.3 for this world and policy.
+    """Return all equivalences of appendices B.2 and B.3 for a world and a policy.
 
     Args:
         mdp: the world.
         policy: its policy.
-        values: v (S,) for the corrections; the states' numbers if not given.
+        values: v (S,) for the corrections; by default the numbers of the states.
         n: steps of the corrections.
     """
     v = np.arange(mdp.n_states, dtype=np.float64) if values is None else as_floats("values", values)
@@ -82,7 +82,7 @@ def reversal_matrix(mdp: FiniteMDP, policy: Policy = None) -> Equivalence:
 
 
 def n_step_corrections(mdp: FiniteMDP, policy: Policy, values: ArrayLike, n: int) -> Equivalence:
-    """Expected n-step corrections over the forward chain, given where it arrives, and over the backward chain.
+    """Expected n-step corrections over the forward chain, given its final state, and over the backward chain.
 
     E_F[(r⁽ⁿ⁾ + γⁿ v(S_{t+n}) − v(S_t)) ∇v(S_t) | S_{t+n} = s, S_t ~ d] against
     E_B[(r⁽ⁿ⁾ + γⁿ v(S_t) − v(S_{t−n})) ∇v(S_{t−n}) | S_t = s] (appendix B.3), for visited s, (S, S) [s, s̃].
@@ -106,11 +106,11 @@ def offline_td(
     δ_t = R_{t+1} + γ v(S_{t+1}) − v(S_t).
 
     Args:
-        states: S_0 … S_{T−1}, the states of the episode before it ends.
+        states: S_0 … S_{T−1}, the non-terminal states of the episode.
         rewards: R_1 … R_T.
         values: v (S,).
         discount: γ.
-        features: X (S, d), the gradients of v; the identity (a table) if not given.
+        features: X (S, d), the gradients of v; by default the identity (a table).
     """
     visited = np.asarray(states)
     R, v = as_floats("rewards", rewards), as_floats("values", values)
@@ -145,5 +145,5 @@ def _given_the_end(mdp: FiniteMDP, policy: Policy, n: int) -> TimeExtended:
 
 
 def _seen(d: Vector) -> Indices:
-    """The visited states, without those whose probability is too small for a float to be exact."""
+    """The visited states, except those whose probability is too small to be exact in double precision."""
     return np.flatnonzero(d >= np.finfo(float).tiny)

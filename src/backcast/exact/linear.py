@@ -4,8 +4,8 @@ A terminal state's value is 0 by definition: its features count as zero wherever
 restart (a step from a terminal state to the start) earns nothing and corrects nothing. With x̃ = x(S̃) the features of
 the predecessor, every expectation over the past here is E[… x̃ …; S̃ is not terminal | s].
 
-Planning backward from every state as often as it is visited, Σ_s d_π(s) Δ←(s), corrects each step of the chain
-once, as TD learning does. So it comes to rest where TD does, at `lstd`, if Δ← is right on average.
+If planning backward starts from every state in proportion to its visits, Σ_s d_π(s) Δ←(s), each step of the chain is
+corrected once, as in TD learning. If Δ← is right on average, planning therefore converges to `lstd`, as TD does.
 """
 
 from dataclasses import dataclass, field
@@ -24,13 +24,13 @@ from backcast.exact.reversal import by_bayes
 from backcast.exact.stationary import Visits, stationary, visits
 from backcast.mdp import FiniteMDP
 
-_RANK = 1e-12  # singular values that are smaller, relative to the largest, are rounding
-_BLOCK = 2**23  # numbers in memory at a time when least squares reads the steps of a chain
+_RANK = 1e-12  # singular values below this fraction of the largest are treated as 0
+_BLOCK = 2**23  # numbers held in memory when least squares reads the steps of a chain
 
 
 @dataclass(frozen=True)
 class LinearForward:
-    """What follows, in features.
+    """A forward model of features.
 
     Attributes:
         expectation: E[x(S') | s], (S, d); terminal successors count as zero.
@@ -53,17 +53,17 @@ class LinearForward:
 
 @dataclass(frozen=True)
 class LinearBackward:
-    """What led here, in features, evaluated at each state; rows of never-visited states are NaN.
+    """A backward model of features, evaluated at each state; rows of never-visited states are NaN.
 
     Attributes:
         expectation: E[x̃ | s], (S, d).
         reward: E[r(S̃, s) x̃ | s], (S, d).
         expected_reward: E[r(S̃, s) | s], (S,).
-        past: P(S̃ is not terminal | s), (S,), the probability that the step to s was not a restart.
+        past: P(S̃ is not terminal | s), (S,): the probability that the step to s was not a restart.
         undefined: the states s that are never visited.
         features: x(s), (S, d), zero in terminal states.
         discount: γ.
-        predecessors: what weighs the states s̃ in these expectations, an operator (S, S) [s, s̃]; in the exact model
+        predecessors: the weights of the states s̃ in these expectations, an operator (S, S) [s, s̃]; in the exact model
             P←(s̃ | s), 0 for terminal s̃ and in rows of never-visited states.
     """
 
@@ -78,13 +78,13 @@ class LinearBackward:
 
     @cached_property
     def second_moment(self) -> Vector:
-        """E[x̃x̃ᵀ | s], (S, d, d), computed when it is first asked for."""
+        """E[x̃x̃ᵀ | s], (S, d, d), computed on first access."""
         return _undefine(_moments(self.predecessors, dense(self.features)), self.undefined)
 
     def correction(self, weights: ArrayLike) -> Vector:
         """Δ←(s) = E[r x̃ | s] + (γ(s) E[x̃ | s] x(s)ᵀ − E[x̃x̃ᵀ | s]) w, (S, d); γ(s) is 0 in terminal states.
 
-        For the exact model this is `backward_correction`. It does not need the matrices `second_moment`.
+        For the exact model this is `backward_correction`. It does not compute `second_moment`.
         """
         v = self.features @ as_vector("weights", weights, self.features.shape[1])
         own = dense(self.predecessors @ scale(v, self.features))
@@ -93,9 +93,9 @@ class LinearBackward:
     def naive_correction(self, weights: ArrayLike) -> Vector:
         """The invalid update (E[r | s] + γ(s) x(s)ᵀw − E[x̃ | s]ᵀw) E[x̃ | s], (S, d).
 
-        It multiplies the expectations of two dependent variables, the error and x̃. Both are taken given that s has
-        a past and the product is weighed by the probability of that, so that restarts correct nothing here either, and
-        the update is right where the predecessor is certain.
+        It multiplies the expectations of two dependent variables, the error and x̃. Both are conditioned on s having a
+        predecessor, and the product is weighted by the probability of that: restarts correct nothing here either. The
+        update is exact where the predecessor is certain.
         """
         w = as_vector("weights", weights, self.features.shape[1])
         error = self.expected_reward + self.past * self.discount * (self.features @ w) - self.expectation @ w
@@ -113,7 +113,7 @@ def linear_forward(mdp: FiniteMDP, policy: Policy, features: object) -> LinearFo
 def linear_backward(mdp: FiniteMDP, policy: Policy, features: object) -> LinearBackward:
     """The exact backward model in three quantities, of features (S, d), dense or sparse (appendix C.1).
 
-    To plan with it, w ← w + α Σ_s d_π(s) Δ←(s), use `correction(w)` of the states with d_π(s) > 0. Written out, the
+    To plan with it, w ← w + α Σ_s d_π(s) Δ←(s), use `correction(w)` for the states with d_π(s) > 0. Written out, the
     update is reward[s] + γ (x(s)ᵀw) expectation[s] − second_moment[s] w with the x(s) of `features`, which are zero in
     terminal states.
 
@@ -134,33 +134,34 @@ def linear_backward(mdp: FiniteMDP, policy: Policy, features: object) -> LinearB
 
 
 def fitted_backward(mdp: FiniteMDP, policy: Policy, features: object, condition: object = None) -> LinearBackward:
-    """The backward model that is linear in conditions z(s): what least squares over ever more steps converge to.
+    """The backward model that is linear in conditions z(s): the limit of least squares as the number of steps grows.
 
-    Over the steps S̃ → S of the chain that are no restarts (nobody observes those),
+    Over the steps S̃ → S of the chain that are not restarts (restarts are not observed),
 
         E[x̃ | s] ≈ H z(s),  E[x̃x̃ᵀ | s] ≈ M(z(s)) = Σ_k z_k(s) M_k,  E[R | s] ≈ ρᵀz(s),  R ≈ x̃ᵀΘ z(s),
 
-    each with the least mean squared error, and E[r x̃ | s] ≈ M(z(s)) Θ z(s), the paper's r_x(x). What is returned
-    are these times the probability `past` that s has a predecessor at all, as in the exact model, which it is
-    for one-hot conditions and features.
+    each with the least mean squared error, and E[r x̃ | s] ≈ M(z(s)) Θ z(s), the paper's r_x(x). The returned model
+    holds these times `past`, the probability that s has a predecessor, as the exact model does. With one-hot conditions
+    and features it equals the exact model.
 
-    Even a poor fit can be right on average: Σ_s d(s) Δ←(s) vanishes at the LSTD solution whenever on the states that
+    Even a poor fit may be right on average: Σ_s d(s) Δ←(s) vanishes at the LSTD solution whenever on the states that
     have a past (1) a constant is linear in z, cᵀz = 1, and (2) so are the features of the values with zeros in
     terminal states, x(s) = B z(s). Proof: a residual of least squares is orthogonal to z. With expectations over the
     observed steps, E[H z xᵀ] = E[H z zᵀ] Bᵀ = E[x̃ zᵀ] Bᵀ = E[x̃ x(S)ᵀ] by (2), E[M(z)] = E[x̃x̃ᵀ zᵀc] = E[x̃x̃ᵀ] by
     (1), and E[M(z) Θ z] = Σ_k E[M(z) z_k] Θ e_k = E[x̃x̃ᵀ Θ z], which by (1) and the residual of Θ, E[x̃ (R − x̃ᵀΘz) zᵀ]
-    = 0, is E[R x̃]. Together: E[x̃ (R + γ x(S)ᵀw − x̃ᵀw)], which is 0 at LSTD. In a world without terminal states
-    features that hold a constant do; otherwise the features with zeros in terminal states, beside a constant.
+    = 0, is E[R x̃]. Together: E[x̃ (R + γ x(S)ᵀw − x̃ᵀw)], which is 0 at LSTD. Conditions that satisfy (1) and (2):
+    without terminal states, features that include a constant; otherwise the features with zeros in terminal states, and
+    a constant.
 
     Args:
         mdp: the world.
         policy: the policy that the model is tied to.
         features: X (S, d), dense or sparse, of the values.
-        condition: Z (S, D), dense or sparse, what the model is linear in; the features if not given. Taken as it is:
-            planning from a terminal state whose conditions are zero does nothing.
+        condition: Z (S, D), dense or sparse, the conditions; by default the features. Terminal states are not set to
+            zero: planning from a terminal state whose conditions are zero has no effect.
 
     Returns:
-        The model. Finding Θ is a dense least squares problem with d·D unknowns and an equation for each possible step.
+        The model. Θ is found by dense least squares with d·D unknowns and an equation for each possible step.
     """
     X = dense(_lively(mdp, features))
     Z = dense(feature_matrix("condition", features if condition is None else condition, mdp.n_states))
@@ -185,8 +186,8 @@ def lstd(mdp: FiniteMDP, policy: Policy, features: object) -> Vector:
     """The TD fixed point: w (d,) with E_d[x(S) (R + γ x(S')ᵀw − x(S)ᵀw)] = 0, S ~ d_π.
 
     The values X w are unique in visited states: for f = X w, E_d[f(S) (f(S) − γ f(S'))] is
-    (1 − γ) E_d[f(S)²] + ½ γ E_d[(f(S) − f(S'))²], above 0 unless f is 0 wherever the policy goes. Of the weights that
-    give them (features may be redundant) these are the smallest, where learning from w = 0 ends.
+    (1 − γ) E_d[f(S)²] + ½ γ E_d[(f(S) − f(S'))²], above 0 unless f is 0 wherever the policy goes. If features are
+    redundant, these are the smallest weights that give them, to which learning from w = 0 converges.
 
     Args:
         mdp: the world.
@@ -206,20 +207,20 @@ def lstd(mdp: FiniteMDP, policy: Policy, features: object) -> Vector:
 def plan_backward(
     mdp: FiniteMDP, policy: Policy, features: object, model: LinearBackward | None = None, naive: bool = False
 ) -> Vector:
-    """Where planning backward comes to rest: w (d,) with Σ_s d_π(s) Δ←(s) = 0.
+    """The fixed point of planning backward: w (d,) with Σ_s d_π(s) Δ←(s) = 0.
 
-    Planning w ← w + α Σ_s d_π(s) Δ←(s) from w = 0 ends here if it converges, also where corrections leave directions of
-    w alone. The exact model's answer is `lstd`.
+    Planning w ← w + α Σ_s d_π(s) Δ←(s) from w = 0 ends here if it converges, also where corrections leave some
+    directions of w unchanged. For the exact model the fixed point is `lstd`.
 
     Args:
         mdp: the world.
-        policy: its policy, which says how often each state is planned from.
+        policy: its policy, which determines how often each state is planned from.
         features: X (S, d), dense or sparse.
-        model: the model of these features to plan with; the exact one if not given.
-        naive: plan with `naive_correction`.
+        model: the model of these features to plan with; by default the exact one.
+        naive: whether to plan with `naive_correction`.
 
     Raises:
-        InputError: if no correction moves anything, or if planning does not come to rest, or not at one w.
+        InputError: if all corrections are zero, or if planning has no fixed point or more than one.
     """
     model = linear_backward(mdp, policy, features) if model is None else model
     if not np.array_equal(dense(model.features), dense(_lively(mdp, features))):
@@ -238,10 +239,10 @@ def plan_backward(
 
 
 def _at_rest(A: Vector, b: Vector, directions: Vector) -> Vector:
-    """The w in the row space of `directions` (n, d) with A w = b; that of A and b is within it.
+    """The w in the row space of `directions` (n, d) with A w = b; it contains those of A and b.
 
-    Solved in an orthonormal basis of the values X w, so that the scale of the features does not matter, as long as no
-    column is 10¹² times smaller than another: that counts as zero.
+    Solved in an orthonormal basis of the values X w, so that the scale of the features does not matter, unless a
+    column is more than 10¹² times smaller than another: such a column counts as zero.
     """
     _, sizes, axes = linalg.svd(directions, full_matrices=False)
     kept = sizes > _RANK * sizes.max(initial=0.0)
@@ -265,7 +266,7 @@ def _regression(Z: Vector, weight: Vector) -> Vector:
 
 
 def _reward_parameters(mdp: FiniteMDP, policy: Policy, exact: LinearBackward, Z: Vector) -> Vector:
-    """Θ (d, D), the smallest that minimises E[(R − x(S̃)ᵀ Θ z(S))²] over steps that are no restarts."""
+    """Θ (d, D), the smallest that minimises E[(R − x(S̃)ᵀ Θ z(S))²] over steps that are not restarts."""
     X = exact.features
     steps = sparse.coo_array(exact.predecessors)
     later, earlier = steps.coords
@@ -288,12 +289,12 @@ def _moments(weights: Matrix, X: Vector) -> Vector:
 
 
 def _lively(mdp: FiniteMDP, features: object) -> Matrix:
-    """The features (S, d) with zeros in terminal states."""
+    """The features (S, d), zero in terminal states."""
     return scale(np.where(mdp.terminal, 0.0, 1.0), feature_matrix("features", features, mdp.n_states))
 
 
 def _odds(probability: Vector) -> Vector:
-    """Elementwise 1 / probability, 0 where that is not defined."""
+    """Elementwise 1 / probability, 0 where it is undefined."""
     return np.divide(1.0, probability, out=np.zeros_like(probability), where=probability > 0)
 
 

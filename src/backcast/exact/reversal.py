@@ -1,11 +1,11 @@
-"""Backward models: the chain with time reversed.
+"""Backward models: the chain reversed in time.
 
 By Bayes' rule the state and action before s' are distributed as (appendix A.1)
 
     P←_π(s, a | s') = d_π(s) π(a | s) P(s' | s, a) / d_π(s'),
 
-which depends on the policy, and so does the model that is given the action (appendix A.2). A state that is
-never visited has no past: its row does not exist. It is NaN here, and listed in `undefined`.
+which depends on the policy. So does the model that is also conditioned on the action (appendix A.2). A state that
+is never visited has no past: its row is undefined. It is NaN here, and listed in `undefined`.
 """
 
 from dataclasses import dataclass, field
@@ -23,18 +23,18 @@ _HEADROOM = 300  # bits, so that products of scaled probabilities neither underf
 
 @dataclass(frozen=True)
 class Backward:
-    """A backward model of a policy; S' is the state that is conditioned on, S its predecessor.
+    """A backward model of a policy; S' is the state conditioned on, S its predecessor.
 
     For a sparse world, `joint` is csr (S', S*A), `states` csr (S', S) and `given_action` csr (S'*A, S), and a
-    row that does not exist holds a single NaN, so that whatever is computed from it is NaN too.
+    row that is undefined holds a single NaN, so that everything computed from it is NaN too.
 
     Attributes:
         joint: P←(s, a | s'), (S', S, A).
         states: P←(s | s') = Σ_a P←(s, a | s'), (S', S).
         given_action: P←(s | s', a) = P←(s, a | s') / π←(a | s'), (S', A, S); NaN where π←(a | s') is 0.
         action: the backward policy π←(a | s') = Σ_s P←(s, a | s'), (S', A).
-        undefined: the states s' that are never visited, whose rows do not exist.
-        d: (S',) how often s' is visited.
+        undefined: the states s' that are never visited, whose rows are undefined.
+        d: (S',), the probability of s'.
         mdp: the world.
     """
 
@@ -63,25 +63,25 @@ def backward(mdp: FiniteMDP, policy: Policy = None) -> Backward:
 def backward_at(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Backward:
     """The backward model from step t + 1 to step t of a chain that began at `start` (equation 2).
 
-    P←_{π,t}(s, a | s') = d_{π,t}(s) π(a | s) P(s' | s, a) / d_{π,t+1}(s'). Undefined are the states that cannot be
-    reached in exactly t + 1 steps; others may be as unlikely as they like.
+    P←_{π,t}(s, a | s') = d_{π,t}(s) π(a | s) P(s' | s, a) / d_{π,t+1}(s').
+    Rows of states that cannot be reached in exactly t + 1 steps are undefined; all others are defined, however small.
     """
     before, after = (visits_at(mdp, policy, t=time) for time in (t, t + 1))
     return _backward(mdp, policy, before, after)
 
 
 def reverse(P: object) -> Matrix:
-    """The chain P with time reversed: diag(d)⁻¹ · Pᵀ · diag(d), with d its stationary distribution.
+    """The chain P reversed in time: diag(d)⁻¹ · Pᵀ · diag(d), with d its stationary distribution.
 
     Args:
         P: (S, S) [s, s'], a chain with one recurrent class, dense or scipy.sparse.
 
     Returns:
-        P←(s̃ | s), (S, S) [s, s̃], dense or csr like P. States that are never visited in the long run have no past: their
-        rows are NaN, in a sparse result by a single NaN at [s, s].
+        P←(s̃ | s), (S, S) [s, s̃], dense or csr like P. States that are never visited in the long run have no past:
+        their rows are NaN, in a sparse result a single NaN at [s, s].
 
     Raises:
-        InputError: if the rows of P are no distributions, or if P has more than one recurrent class.
+        InputError: if the rows of P are not distributions, or if P has more than one recurrent class.
 
     Examples:
         >>> reverse([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])   # d = (2/5, 2/5, 1/5)
@@ -111,7 +111,7 @@ def by_bayes(forward: Matrix, before: Visits, after: Visits) -> Matrix:
 
 
 def undefine(rows: Matrix, undefined: Indices, width: int = 1) -> Matrix:
-    """Mark the given rows as not existing: all NaN if dense, one NaN (at the state itself) if sparse.
+    """Mark rows as undefined: all NaN if dense, one NaN (at the state itself) if sparse.
 
     Args:
         rows: (n, m), dense or csr, in which the rows to mark are 0.

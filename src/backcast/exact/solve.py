@@ -1,10 +1,10 @@
-"""Linear systems (I − Q) x = b in which every state of the substochastic Q eventually leaks.
+"""Solve (I − Q) x = b, where every state of the substochastic Q eventually leaks.
 
 I − Q is then a nonsingular M-matrix: its inverse Σ_k Q^k has no negative entry. Elimination without subtraction
 (`backcast.exact.elimination`) solves it accurately in every entry. Large sparse worlds that mix fast are solved by
 BiCGSTAB and accepted only with a certificate: if t satisfies (I − Q) t ≥ c > 0 everywhere, then ‖(I − Q)⁻¹‖_∞ ≤
-max(t) / c, and the residual bounds the error. Rounding is part of both bounds. What can be neither certified nor
-eliminated is refused.
+max(t) / c, and the residual bounds the error. Both bounds include rounding. A system that can be neither certified
+nor eliminated is refused.
 """
 
 from functools import cached_property
@@ -22,7 +22,7 @@ _FULL = 0.05
 _LARGEST_DENSE = 10_000
 _LARGEST_FILL = 10**8
 _LARGEST_WORK = 5e10  # multiplications of a sparse elimination: two minutes
-_DENSE_SPEEDUP = 50  # a multiplication within a matrix product against one within sparse rows
+_DENSE_SPEEDUP = 50  # a multiplication in a matrix product, relative to one in sparse rows
 _KRYLOV_STEPS = 150
 _NEAR = 1e3  # a bound on expected times that is good enough
 _REFINEMENTS = 3
@@ -35,9 +35,9 @@ class Leaky:
     """The system (I − Q) x = b.
 
     Args:
-        Q: (n, n), dense or csr, not negative. Its diagonal is not read: it is what the others leave of 1.
+        Q: (n, n), dense or csr, not negative. Its diagonal is not read: it follows from the other entries and `leak`.
         leak: what leaves each row, 1 − Σ_j Q(i, j), computed without cancellation; (n,), not negative.
-        as_dense: whether to treat a csr Q as a dense one; if not given, `better_dense` decides.
+        as_dense: whether to treat a csr Q as dense; by default `better_dense` decides.
     """
 
     def __init__(self, Q: Matrix, leak: Vector, as_dense: bool | None = None) -> None:
@@ -48,11 +48,11 @@ class Leaky:
     def solve(self, b: Vector) -> Vector:
         """Solve (I − Q) x = b for b (n,) or (n, k).
 
-        The error of x(i) is of the order of the rounding unit times ((I − Q)⁻¹ |b|)(i) if states are eliminated, and
-        certified to be at most 1e-8 max |x| otherwise.
+        If states are eliminated, the error of x(i) is of the order of the rounding unit times ((I − Q)⁻¹ |b|)(i).
+        Otherwise it is certified to be at most 1e-8 max |x|.
 
         Raises:
-            InputError: if x is not finite in double precision, or if Q is too large for either.
+            InputError: if x is not finite in double precision, or if Q is too large for both methods.
         """
         x = bounded_sum(self.Q, b)
         if x is None:
@@ -60,14 +60,14 @@ class Leaky:
         return _finite(self.elimination.solve(b)) if x is None else x
 
     def solve_left(self, b: Vector) -> Vector:
-        """Solve x (I − Q) = b for b (n,); likewise, but certified relative to Σ |x|."""
+        """Solve x (I − Q) = b for b (n,), as `solve`, but certified relative to Σ |x|."""
         x = bounded_sum(self.Q.T, b)
         if x is None and self._norm is not None:
             x = certified_krylov(self._system.T.tocsr(), b, self._norm, order=1)
         return _finite(self.elimination.solve_left(b)) if x is None else x
 
     def solve_iteratively(self, b: Vector) -> Vector | None:
-        """The same where Q is large and an iterative solution can be certified; else None."""
+        """Solve iteratively; None unless Q is large and the solution can be certified."""
         if self._norm is None:
             return None
         found = [certified_krylov(self._system, column, self._norm) for column in b.reshape(len(b), -1).T]
@@ -81,12 +81,12 @@ class Leaky:
 
     @cached_property
     def _norm(self) -> float | None:
-        """A bound on the norm of the inverse where iterating may pay, else None."""
+        """A bound on the norm of the inverse if iterating may be worthwhile, else None."""
         return None if self._as_dense or self.Q.shape[0] <= _SMALL else inverse_norm(self._system)
 
     @cached_property
     def elimination(self) -> elimination.Dense | elimination.Factors:
-        """The elimination of the states, which is accurate in every entry; what overflows is not finite."""
+        """The elimination of the states, accurate in every entry; entries that overflow are not finite."""
         if self._as_dense:
             return elimination.Dense(dense(self.Q), self.leak)
         n, plan = self.Q.shape[0], elimination.plan(self.Q)
@@ -102,14 +102,14 @@ class Leaky:
 
 
 def better_dense(Q: Matrix) -> bool:
-    """Whether the states of Q are better eliminated as those of a dense matrix: it is one, is small, or nearly full."""
+    """Whether to eliminate the states of Q as a dense matrix: it is dense, small, or nearly full."""
     n = Q.shape[0]
     return not sparse.issparse(Q) or n <= _SMALL or (n <= _LARGEST_DENSE and Q.nnz > _FULL * n**2)
 
 
 def bounded_sum(Q: Matrix, b: Vector, longest: int = 16) -> Vector | None:
-    """Σ_k Q^k b if it ends after a few terms, because no episode is longer (a leveled chain); else None."""
-    if b.ndim > 1 and bounded_sum(Q, np.ones(len(b)), longest) is None:  # cheaper to find out
+    """Σ_k Q^k b if it ends after a few terms because episodes are short (a leveled chain), else None."""
+    if b.ndim > 1 and bounded_sum(Q, np.ones(len(b)), longest) is None:  # checked first on one vector, which is cheaper
         return None
     x = term = b
     for _ in range(longest):
@@ -144,8 +144,8 @@ def certified_krylov(system: sparse.csr_array, b: Vector, norm: float, order: fl
 def inverse_norm(system: sparse.csr_array) -> float | None:
     """A certified bound on ‖system⁻¹‖_∞ of an M-matrix, or None where none was found cheaply.
 
-    max t / min (system · t), for any t > 0 with system · t > 0. t = 1 is good where every state leaks, that is where
-    the discount is below 1; the expected times to leak are good where a few states hardly do.
+    max t / min (system · t), for any t > 0 with system · t > 0. t = 1 is good if every state leaks, that is, if
+    the discount is below 1. The expected times to leak are a good choice if a few states hardly leak.
     """
     ones = np.ones(system.shape[0])
     bound = _bound(system, ones)
@@ -168,7 +168,7 @@ def _rounding(system: sparse.csr_array, x: Vector) -> Vector:
 
 
 def _iterate(system: sparse.csr_array, b: Vector, **stop: float) -> Vector:
-    """What BiCGSTAB makes of system · x = b in a few steps, good or not."""
+    """The result of a few steps of BiCGSTAB on system · x = b, converged or not."""
     with np.errstate(all="ignore"):
         x: Vector = linalg.bicgstab(system, b, maxiter=_KRYLOV_STEPS, **stop)[0]
     return x

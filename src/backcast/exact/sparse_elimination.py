@@ -1,4 +1,4 @@
-"""Compiled loops of the sparse elimination; imported only when a large sparse world needs it.
+"""Compiled loops of the sparse elimination, imported only when a large sparse world needs them.
 
 The pattern of row i of the lower factor is a subtree of the elimination tree: from each entry j < i of row i up to i
 (Davis, Direct Methods for Sparse Linear Systems, 2006, chapter 4). The pattern is symmetric, so that column i
@@ -37,7 +37,7 @@ def analyse(indptr: Indices, indices: Indices, parent: Indices, mark: Indices, c
                 j = parent[j]
 
 
-@partial(kernel, error_model="numpy")  # what overflows or is not connected is infinite, and found by the caller
+@partial(kernel, error_model="numpy")  # entries that overflow or are not connected are infinite; the caller checks
 def eliminate(
     indptr: Indices,
     indices: Indices,
@@ -60,15 +60,15 @@ def eliminate(
         indptr: row starts of Q with a symmetric pattern, (n + 1,).
         indices: its columns.
         data: its entries; the diagonal is not read.
-        leak: (n,), overwritten by the leaks when earlier states are eliminated.
+        leak: (n,), overwritten by the leaks after earlier states are eliminated.
         parent: the elimination tree.
         start: row starts of the factors, (n + 1,).
-        column: for the columns of the upper factor (the rows of the lower one), int32.
-        upper: for the upper factor, row after row.
-        lower: for the lower factor, column after column.
-        exits: for leak(i) plus what is left of row i, (n,).
+        column: receives the columns of the upper factor (the rows of the lower one), int32.
+        upper: receives the upper factor, row after row.
+        lower: receives the lower factor, column after column.
+        exits: receives leak(i) plus the rest of row i, (n,).
         work: 0 everywhere, (n,).
-        stack: room for (n,), as mark and end.
+        stack: workspace (n,), as are `mark` and `end`.
         mark: see `stack`.
         end: see `stack`.
     """
@@ -131,15 +131,15 @@ def substitute(
     after: Vector,
     x: Vector,
 ) -> None:
-    """Solve with one factor forward and with the other one backward; x (n,) is overwritten.
+    """Solve with one factor forward and with the other backward; x (n,) is overwritten.
 
     Args:
         start: row starts of the factors, (n + 1,).
         column: their columns.
-        scattered: the factor of the way forth.
-        gathered: the factor of the way back.
-        before: what x is divided by on the way forth, (n,).
-        after: what x is divided by on the way back, (n,).
+        scattered: the factor of the forward pass.
+        gathered: the factor of the backward pass.
+        before: divisor of x in the forward pass, (n,).
+        after: divisor of x in the backward pass, (n,).
         x: the right-hand side, overwritten by the solution.
     """
     n = len(x)

@@ -1,12 +1,12 @@
 """The stationary distribution d_π of the recurrent chain.
 
 The paper takes chains to be irreducible and aperiodic, so that d_{π,t} has a limit. A leveled chain that
-restarts is periodic, and worlds have walls and states passed only once; d_π = d_π P_π needs neither
-property. What it needs is *one* recurrent class among the states reachable from the start. With several, the
-solution is not unique and the chain is refused; outside of the class, d_π is exactly 0.
+restarts is periodic, and worlds may have walls and states that are passed only once; d_π = d_π P_π needs neither
+property. It does need a *single* recurrent class among the states reachable from the start. With several classes
+the solution is not unique and the chain is refused. Outside the class, d_π is exactly 0.
 
-With one state taken as reference, d is proportional to the expected visits between two visits to it,
-x (I − Q) = P(ref, ·), where Q are the moves among the others and what leaks from Q leads back to the reference.
+With one state as reference, d is proportional to the expected visits between two visits to it,
+x (I − Q) = P(ref, ·), where Q holds the moves among the other states; what leaks from Q returns to the reference.
 """
 
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from backcast.exact.solve import Leaky, better_dense, bounded_sum, certified_kry
 from backcast.mdp import FiniteMDP
 
 _TOLERANCE = 1e-13
-_BLOCK = 50  # steps of the lazy walk between two looks at its rate
+_BLOCK = 50  # steps of the lazy walk between two checks of its rate
 _BLOCKS = 40
 _BITS = 600  # a scaled probability is at least 2^−_BITS
-_OFTEN = 1e250  # visits between two visits to a reference that is worth the name
+_OFTEN = 1e250  # most visits between two visits to a usable reference state
 _RARE = 1e-250
 _NOTHING = -(2**30)  # an exponent of 0
 _ATTEMPTS = 20
@@ -47,12 +47,12 @@ class Visits:
 
     @classmethod
     def of(cls, d: Vector) -> "Visits":
-        """A distribution that is given as floats."""
+        """Make from a distribution given as floats."""
         return cls(d, np.zeros(d.shape, dtype=np.int64))
 
     @property
     def d(self) -> Vector:
-        """The distribution (S,); what is too small for a float is 0."""
+        """The distribution (S,); entries that underflow are 0."""
         return np.ldexp(self.scaled, -self.bits)
 
     @property
@@ -64,14 +64,14 @@ class Visits:
 def stationary(mdp: FiniteMDP, policy: Policy = None) -> Vector:
     """d_π with d_π = d_π P_π and Σ_s d_π(s) = 1, (S,).
 
-    If no episode is long, by summing the visits of each step. Otherwise by elimination without subtraction (Grassmann,
-    Taksar and Heyman 1985), which is exact to rounding in every entry however weakly parts of the chain are connected.
-    A sparse chain of more than a thousand states is first tried by a lazy walk, whose result is accepted if a
-    certificate bounds the relative error of every entry by 1e-8.
+    If all episodes are short, the visits of each step are summed. Otherwise states are eliminated without subtraction
+    (Grassmann, Taksar and Heyman 1985), which is exact to rounding in every entry however weakly parts of the chain are
+    connected. For a sparse chain of more than a thousand states, a lazy walk is tried first; its result is accepted if
+    a certificate bounds the relative error of every entry by 1e-8.
 
     Raises:
-        InputError: when the chain, from the start, can end in different recurrent classes; two states of
-            different classes are named. Or if a large chain mixes too slowly for a certificate and is too large to be
+        InputError: if the chain, from the start, can end in different recurrent classes; the message names two states
+            of different classes. Also if a large chain mixes too slowly for a certificate and is too large to be
             eliminated.
     """
     return visits(mdp, policy).d
@@ -89,10 +89,10 @@ def visits(mdp: FiniteMDP, policy: Policy = None) -> Visits:
 
 
 def visits_at(mdp: FiniteMDP, policy: Policy = None, *, t: int) -> Visits:
-    """The distribution after t steps of the recurrent chain from `start` on, however small its entries are.
+    """The distribution after t steps of the recurrent chain from `start`, however small its entries.
 
-    It is kept as d(s) = mantissa(s) · 2^exponent(s); a sum is that of the terms relative to the largest power of two
-    among them.
+    It is stored as d(s) = mantissa(s) · 2^exponent(s). The terms of a sum are scaled relative to the largest power of
+    two among them.
     """
     steps = as_whole("t", t, 0)
     into = mix(as_policy(mdp, policy), restarting(mdp)).T.tocsr()
@@ -122,7 +122,7 @@ def visits_of_chain(P: Matrix) -> Visits:
 
 
 def recurrent_class(P: sparse.csr_array, start: Mask, field: str = "policy") -> Indices:
-    """The one recurrent class that is reached from the states `start` (S,); refused if there are several."""
+    """Return the recurrent class reached from the states `start` (S,); raise InputError if there are several."""
     reached = "" if start.all() else "are both reached from the start and "
     visited = np.flatnonzero(reachable(P, start))
     classes = [visited[c] for c in recurrent_classes(P[visited][:, visited])]
@@ -163,10 +163,10 @@ def _by_elimination(P: Matrix) -> Vector:
 def _by_mixing(P: sparse.csr_array) -> Vector | None:
     """The stationary distribution of a chain that mixes fast, certified in every entry; else None.
 
-    Let w be where a lazy walk has come to rest. That says nothing yet: parts of the chain may not have exchanged
-    anything. The quotients e = d / w satisfy e(j) exit(j) = Σ_i K(j, i) e(i) with K(j, i) = w(i) P(i, j) / w(j) and
+    Let w be the distribution at which a lazy walk settles. This proves nothing yet: parts of the chain may not have
+    mixed. The quotients e = d / w satisfy e(j) exit(j) = Σ_i K(j, i) e(i) with K(j, i) = w(i) P(i, j) / w(j) and
     exit(j) = Σ_k P(j, k), over i, k ≠ j. With e = 1 at a reference state this is a linear system for the others. A
-    bound on its inverse shows that it is an M-matrix, and the certified error of e is the relative one of d.
+    bound on its inverse shows that it is an M-matrix, and the certified error of e is the relative error of d.
     """
     w = _lazy_walk(P)
     if w is None or w.min() < _RARE:
@@ -188,7 +188,7 @@ def _by_mixing(P: sparse.csr_array) -> Vector | None:
 
 
 def _lazy_walk(P: sparse.csr_array) -> Vector | None:
-    """Where the walk d ← d (I + P) / 2, which has no period, comes to rest; None if that would take too long."""
+    """The limit of the aperiodic walk d ← d (I + P) / 2; None if it converges too slowly."""
     d = np.full(P.shape[0], 1 / P.shape[0])
     transposed = P.T.tocsr()
     change = 2.0
@@ -205,10 +205,10 @@ def _lazy_walk(P: sparse.csr_array) -> Vector | None:
 
 
 def _scaled(P: sparse.csr_array, d: Vector) -> Visits:
-    """The distribution d (n,) of an irreducible chain P (n, n), with the entries that underflow.
+    """The distribution d (n,) of an irreducible chain P (n, n), including entries that underflow.
 
-    Those of the rarest states R follow from the flow into them: d_R (I − P_RR) = d_K P_KR, where K are the others. The
-    flow is scaled up until some of R are large enough, and so on with the rest.
+    The entries of the rarest states R follow from the flow into them: d_R (I − P_RR) = d_K P_KR, where K are the other
+    states. The flow is scaled up until some entries of R are large enough; then the rest of R is treated likewise.
     """
     scaled, bits = d.copy(), np.zeros(len(d), dtype=np.int64)
     rare = d < 2.0**-_BITS
@@ -224,7 +224,7 @@ def _scaled(P: sparse.csr_array, d: Vector) -> Visits:
         b: Vector = np.bincount(into.col, flow, minlength=len(R)).astype(np.float64)
         leak = np.asarray(P[R][:, K].sum(axis=1)).ravel()
         x = Leaky(within, leak).elimination.solve_left(b)
-        if not (x <= 2).all():  # more than a flow so small can explain
+        if not (x <= 2).all():  # more than such a small flow can explain
             raise InputError(_DISCONNECTED)
         scaled[R], bits[R] = x, scale_bits
         rare[R] = x < 2.0**-_BITS
@@ -232,7 +232,7 @@ def _scaled(P: sparse.csr_array, d: Vector) -> Visits:
 
 
 def _spread(size: int, members: Indices, part: Visits) -> Visits:
-    """The visits of all states, 0 for those that are not members."""
+    """Extend visits of the members to all states, 0 elsewhere."""
     scaled, bits = np.zeros(size), np.zeros(size, dtype=np.int64)
     scaled[members], bits[members] = part.scaled, part.bits
     return Visits(scaled, bits)

@@ -1,15 +1,15 @@
 """Time-extended backward models: n steps, mixtures, λ-models and options (section 3 and appendix A.3).
 
-All of them answer: which state s̃, some number of steps before s, should be re-evaluated, what was earned on
-the way from s̃ to s, and how far is s discounted? One step of the forward chain is reversed by Bayes' rule,
-P←(s̃ | s) = d(s̃) P(s | s̃) / d(s), and composed to ways (`backcast.exact.composition`) in three matrices [s, s̃]:
+All of them answer three questions: which state s̃, some number of steps before s, should be re-evaluated; what was
+earned on the path from s̃ to s; how far is s discounted? One step of the forward chain is reversed by Bayes' rule,
+P←(s̃ | s) = d(s̃) P(s | s̃) / d(s), and composed to paths (`backcast.exact.composition`) as three matrices [s, s̃]:
 
     states(s, s̃)      the probability that going backward from s ends at s̃,
-    earned(s, s̃)      that probability times the discounted reward earned on the way from s̃ to s,
+    earned(s, s̃)      that probability times the discounted reward earned on the path from s̃ to s,
     discounted(s, s̃)  that probability times the discount γ(s̃→…→s).
 
-A way that passes a terminal state earns nothing after it and carries no discount. Where the paper's formulas
-disagree with each other, docs/theory.md says which reading this is and why.
+A path that passes a terminal state earns nothing after it and carries no discount. Where the paper's formulas
+disagree with each other, docs/theory.md says which reading is used here and why.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from backcast.exact.reversal import undefine
 from backcast.exact.stationary import Visits, visits
 from backcast.mdp import FiniteMDP
 
-_NEVER = 1e-9  # a smaller chance to stop is lost in rounding
+_NEVER = 1e-9  # a smaller probability of stopping is lost in rounding
 _NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -38,15 +38,17 @@ class TimeExtended:
 
     In every model `states[s, s̃] * reward[s̃, s] = earned[s, s̃]`. With as_operator=True, `states`, `earned` and
     `discounted` are scipy LinearOperators: `op @ x` and `op.rmatvec(y)` apply them to vectors (S,), and no matrix is
-    made. `reward` is then None, and the row of a never-visited state s is a NaN at [s, s], as in a sparse matrix.
+    formed. `reward` is then None, and the row of a never-visited state s is a NaN at [s, s], as in a sparse matrix.
 
     Attributes:
         states: P←(s̃ | s), (S, S) [s, s̃]; rows of never-visited states are NaN.
-        reward: the discounted reward on the way given both ends, (S, S) [s̃, s]; 0 where no way leads.
-        earned: E[reward on the way; S̃ = s̃ | s], (S, S) [s, s̃].
-        discounted: E[discount on the way; S̃ = s̃ | s], (S, S) [s, s̃]; γⁿ P←(s̃ | s) for n steps that pass no
+        reward: the discounted reward on the path given both ends, (S, S) [s̃, s]; 0 where no path leads.
+        earned: E[reward on the path; S̃ = s̃ | s], (S, S) [s, s̃].
+        discounted: E[discount on the path; S̃ = s̃ | s], (S, S) [s, s̃]; γⁿ P←(s̃ | s) for n steps that pass no
             terminal state.
         undefined: the states s that are never visited.
+        d: d_π, (S,), of backward models over numbers of steps, by which learned ones are compared with them; else None.
+        mdp: the world, likewise.
     """
 
     states: Matrix = field(repr=False)
@@ -54,6 +56,8 @@ class TimeExtended:
     earned: Matrix = field(repr=False)
     discounted: Matrix = field(repr=False)
     undefined: Indices
+    d: Vector | None = field(default=None, repr=False, compare=False)
+    mdp: FiniteMDP | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_operator(self) -> bool:
@@ -73,8 +77,8 @@ def n_step(
     """P←⁽ⁿ⁾ = (P←_π)ⁿ and r⁽ⁿ⁾(s̃, s) = E[Σ_{t<n} γᵗ R_{t+1} | S_0 = s̃, S_n = s] (section 3).
 
     A sparse world gives sparse results; their fill grows with n. looking="forward" gives the forward model
-    P⁽ⁿ⁾(s | s̃), indexed [s̃, s] throughout. as_operator=True gives operators (see `TimeExtended`), which take n sparse
-    products to apply.
+    P⁽ⁿ⁾(s | s̃), indexed [s̃, s] throughout. as_operator=True gives operators (see `TimeExtended`); applying one takes n
+    sparse products.
     """
     weights = np.zeros(as_whole("n", n, 1))
     weights[-1] = 1.0
@@ -91,9 +95,9 @@ def multi_time(
 ) -> TimeExtended:
     """The mixture Σ_n w_n P←⁽ⁿ⁾ of n-step models, n = 1 … len(weights) (appendix A.3).
 
-    `reward` is the expected reward given both ends, the number of steps not being given: each r⁽ⁿ⁾(s̃, s)
-    counts by the probability that s̃ was n steps before. (The paper writes Σ_n w_n r⁽ⁿ⁾, which no planning
-    update can use: see docs/theory.md.) `looking` and `as_operator` are as in `n_step`.
+    `reward` is the expected reward given both ends but not the number of steps: each r⁽ⁿ⁾(s̃, s) is weighted by the
+    probability that s̃ was visited n steps before s. (The paper writes Σ_n w_n r⁽ⁿ⁾, which no planning update can
+    use: see docs/theory.md.) `looking` and `as_operator` are as in `n_step`.
     """
     w = as_floats("weights", weights)
     if w.ndim != 1 or w.size == 0:
@@ -107,9 +111,11 @@ def multi_time(
         everywhere = np.arange(mdp.n_states)
         return _operators(composition.mixture_operators(step, w), everywhere, mdp.n_states, undefined)
     model = _model(composition.mixture(step, w), undefined, step.backward)
+    if d is not None:
+        model = replace(model, d=d.d, mdp=mdp)
     if not undefined.size:
         return model
-    # states that are never visited have no past, but a future: rewards given both ends exist for ways that begin there
+    # never-visited states have no past but a future: rewards given both ends exist for paths that begin there
     never = np.isin(np.arange(mdp.n_states), undefined).astype(np.float64)
     return replace(model, reward=model.reward + scale(never, multi_time(mdp, policy, w, "forward").reward))
 
@@ -128,24 +134,24 @@ def lambda_model(
     P←_λ(s̃ | s) = (1 − λ(s̃)) P←(s̃ | s) + Σ_x λ(x) P←(x | s) P←_λ(s̃ | x), which is
     P←_λ = (I − P← Λ)⁻¹ P← (I − Λ), and (1 − λ) Σ_{n≥1} λⁿ⁻¹ P←⁽ⁿ⁾ for a constant λ.
 
-    If λ differs between states, planning with that model moves values away from v_π: how much a way from s̃ counts
-    depends on what happened on it. Weighed by the later end, (I − Λ) (I − P← Λ)⁻¹ P←, the weights of all ways from s̃
-    that share their first k steps add up to λ(s₁) … λ(s_k), whatever follows, and v_π is left alone. But these rows are
-    no distributions: they may sum to more than 1, and planning may need a smaller step size.
+    If λ differs between states, planning with this model moves values away from v_π: the weight of a path from s̃
+    depends on what happened on it. Weighting by the later end, (I − Λ) (I − P← Λ)⁻¹ P←, avoids this: the weights of all
+    paths from s̃ that share their first k steps sum to λ(s₁) … λ(s_k), whatever follows, and v_π is a fixed point. But
+    these rows are not distributions: they may sum to more than 1, and planning may need a smaller step size.
 
     Args:
         mdp: the world.
         policy: the policy that the model is tied to.
         lam: λ in [0, 1], a number or one per state (S,); it must be below 1 in some visited state.
-        looking: as in `n_step`; looking forward, λ is a number.
-        weigh_by: whose 1 − λ a way counts: that of its "earlier" end s̃, as in the paper, or of its "later" end s.
-        as_operator: give operators (see `TimeExtended`), each application of which solves one or two sparse systems.
+        looking: as in `n_step`; looking forward, λ must be a number.
+        weigh_by: the end whose 1 − λ weights a path: its "earlier" end s̃, as in the paper, or its "later" end s.
+        as_operator: give operators (see `TimeExtended`); applying one solves one or two sparse systems.
 
     Returns:
-        The model, dense: everything that is visited can be a predecessor.
+        The model, dense: every visited state can be a predecessor.
 
     Raises:
-        InputError: if dense matrices of so many states would take more than 8 GiB.
+        InputError: if the dense matrices would take more than 8 GiB.
     """
     if _looks_forward(looking) and np.ndim(lam) > 0:
         raise InputError("lam: one for each state belongs to the predecessors; looking forward give a number")
@@ -175,7 +181,8 @@ def stopping_model(
 ) -> TimeExtended:
     """The model that, going backward, stops at s̃ with probability `stop` and goes on with `go_on`, each (S,).
 
-    What is left of 1 breaks the way off: rows then sum to less than 1. `d` is the stationary distribution, where known.
+    With the remaining probability the path is dropped: rows then sum to less than 1. `d` is the stationary
+    distribution, where known.
     """
     d = visits(mdp, policy) if d is None else d
     visited = np.flatnonzero(d.scaled)
@@ -191,9 +198,9 @@ def stopping_model(
 
 
 def ending_model(mdp: FiniteMDP, policy: Policy, termination: ArrayLike) -> TimeExtended:
-    """The forward model of an option: from s̃ on, terminate at each state s that is reached with probability β(s).
+    """The forward model of an option: from s̃ on, terminate at each state s reached with probability β(s).
 
-    F = P B + P (I − B) F, with β = 1 where an episode ends; likewise what is earned on the way and the discount
+    F = P B + P (I − B) F, with β = 1 where an episode ends; likewise for the reward on the path and the discount
     (Sutton, Precup and Singh, Between MDPs and semi-MDPs, 1999). Rows of terminal states are 0.
 
     Args:
@@ -216,7 +223,7 @@ def option_model(
     *,
     as_operator: bool = False,
 ) -> TimeExtended:
-    """The backward model of an option that follows `policy` from where it was initiated (appendix A.3).
+    """The backward model of an option that follows `policy` after its initiation (appendix A.3).
 
     P←_o(s̃ | s) = ι(s̃) P←(s̃ | s) + Σ_x (1 − ι(x)) P←(x | s) P←_o(s̃ | x): the λ-model with λ = 1 − ι, whose
     rewards and discounts `lambda_model(mdp, policy, 1 - initiation)` has.
@@ -225,9 +232,9 @@ def option_model(
         mdp: the world.
         policy: the option's policy π_o.
         initiation: ι(s̃) in [0, 1], the probability that the option was initiated at s̃; (S,) or a number.
-        termination: β(s) in [0, 1], (S,) or a number. A way back does not lead through states at which the option
+        termination: β(s) in [0, 1], (S,) or a number. A backward path does not pass states at which the option
             terminated: the second term has (1 − ι(x)) (1 − β(x)), and rows sum to less than 1. None: never.
-        as_operator: give a `TimeExtended` of operators, with `states`, `earned` and `discounted`.
+        as_operator: return a `TimeExtended` of operators, with `states`, `earned` and `discounted`.
 
     Returns:
         P←_o(s̃ | s), (S, S) [s, s̃]; or the operators.
@@ -250,7 +257,7 @@ def _looks_forward(looking: str) -> bool:
 def _one_step(
     mdp: FiniteMDP, policy: Policy, looking: str, d: Visits | None = None
 ) -> tuple[composition.StepMatrices, Visits | None]:
-    """One step in the direction of `looking`, and looking backward the stationary distribution."""
+    """One step in the direction of `looking`; looking backward, also the stationary distribution."""
     forward = _looks_forward(looking)
     step = composition.StepMatrices.forward(mdp, OneStep(mdp, policy))
     if forward:

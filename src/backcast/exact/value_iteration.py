@@ -1,4 +1,4 @@
-"""The compiled sweep of value iteration; imported only when a large world needs it."""
+"""The compiled sweep of value iteration, imported only when a large world needs it."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from backcast.core.compiling import kernel
 def sweep(
     indptr: Indices, indices: Indices, p: Vector, reward: Vector, discount: float, order: Indices, v: Vector
 ) -> float:
-    """v(s) ← max_a [r(s, a) + γ Σ_s' P(s' | s, a) v(s')] in place, state after state; the largest change.
+    """v(s) ← max_a [r(s, a) + γ Σ_s' P(s' | s, a) v(s')] in place, state after state; return the largest change.
 
     Args:
         indptr: row starts of the transition table, (S*A + 1,).

@@ -1,4 +1,4 @@
-"""Values of a policy and optimal values, where an episode ends at its terminal states."""
+"""Values of a policy and optimal values, where episodes end in terminal states."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -17,22 +17,23 @@ Method = Literal["auto", "policy-iteration", "value-iteration"]
 _METHODS = ("auto", "policy-iteration", "value-iteration")
 _EXACT_EVALUATION = 20_000
 _IMPROVEMENTS, _SWEEPS = 1_000, 100_000
-_ROUNDING, _ROUNDING_OF_MANY = 1e-13, 1e-12  # errors of values, relative to those of the absolute rewards
+_ROUNDING, _ROUNDING_OF_MANY = 1e-13, 1e-12  # errors of values, relative to the values of the absolute rewards
 _SIGNIFICANT = 1e-6
 
 
 def value(mdp: FiniteMDP, policy: Policy = None) -> Vector:
     """v_π = r_π + γ P_π v_π with v_π = 0 in terminal states, (S,).
 
-    States are eliminated without subtraction, so that the error of v(s) is of the order of the rounding unit times the
-    value of the absolute rewards |r(s, a, s')|, however long episodes are: where all rewards have one sign, every value
-    is exact to rounding. Large sparse worlds that mix fast are solved iteratively, which is accepted if the error is
-    certified to be at most 1e-8 max |v|.
+    States are eliminated without subtraction. The error of v(s) is therefore of the order of the rounding unit times
+    the value of the absolute rewards |r(s, a, s')|, however long episodes are; if all rewards have one sign, every
+    value is exact to rounding. Large sparse worlds that mix fast are solved iteratively, which is accepted if the error
+    is certified to be at most 1e-8 max |v|.
 
     Raises:
-        InputError: with discount 1, if π may from the start never reach a terminal state and keep earning. (Where that
-            is so only in states never reached, their value is NaN.) If rewards of both signs cancel so far that nothing
-            certain is left of the values. If a world is too large to be eliminated and its values cannot be certified.
+        InputError: with discount 1, if π may from the start never reach a terminal state and keep earning. (If this
+            holds only for states that are never reached, their values are NaN.) Also if rewards of both signs cancel so
+            far that nothing certain is left of the values, or if a world is too large to be eliminated and its values
+            cannot be certified.
     """
     evaluation = _Evaluation(mdp, as_policy(mdp, policy))
     if (mdp.table_reward.data >= 0).all() or (mdp.table_reward.data <= 0).all():
@@ -55,13 +56,13 @@ def action_value(mdp: FiniteMDP, policy: Policy = None) -> Vector:
 
 @dataclass(frozen=True)
 class Optimal:
-    """Optimal values, as `optimal` gives them back.
+    """Optimal values, as returned by `optimal`.
 
     Attributes:
         v: v*(s), (S,).
         q: q*(s, a), (S, A).
         policy: a deterministic optimal policy, (S, A).
-        iterations: evaluations of a policy, or sweeps of value iteration.
+        iterations: number of policy evaluations, or of sweeps of value iteration.
         residual: max_s |max_a q(s, a) − v(s)|; the error of v is at most residual / (1 − γ).
         method: the method that was used.
     """
@@ -77,24 +78,24 @@ class Optimal:
 def optimal(
     mdp: FiniteMDP, method: Method = "auto", *, tolerance: float = 1e-10, max_iterations: int | None = None
 ) -> Optimal:
-    """The optimal values v*(s) = max_a [r(s, a) + γ Σ_s' P(s' | s, a) v*(s')] and a policy that earns them.
+    """The optimal values v*(s) = max_a [r(s, a) + γ Σ_s' P(s' | s, a) v*(s')] and a policy that attains them.
 
     Args:
         mdp: the world.
-        method: `policy-iteration` (Howard: evaluate exactly, improve; ends with the exact answer) or
-            `value-iteration` (in place, along the ways that lead to rewards and back again). `auto` is the first; but
-            with more than 20,000 states and a discount below 1 it evaluates policies iteratively, and turns to the
-            second if that cannot be certified. With discount 1, the best among the policies that end.
+        method: `policy-iteration` (Howard: evaluate exactly, improve; the answer is exact) or `value-iteration` (in
+            place, along the paths that lead to rewards and back again). `auto` is the first. With more than 20,000
+            states and a discount below 1, `auto` evaluates policies iteratively, and uses the second if they cannot be
+            certified. With discount 1, the result is the best among the policies that end.
         tolerance: value iteration stops when the error of v is at most this. With discount 1 it stops when a sweep
             changes less than this and its policy, evaluated exactly, cannot be improved.
-        max_iterations: give up after so many improvements of the policy (1,000 if not given) or sweeps (100,000).
+        max_iterations: the most improvements of the policy (default 1,000) or sweeps (default 100,000).
 
     Returns:
         The values, a policy, the number of iterations and the residual.
 
     Raises:
-        InputError: if `max_iterations` were not enough; or if episodes are so long that actions cannot be told apart
-            in double precision, although the better one may matter.
+        InputError: if `max_iterations` is not enough; or if episodes are so long that the better of two actions cannot
+            be determined in double precision.
     """
     if not isinstance(method, str) or method not in _METHODS:
         raise InputError(f"method: {method!r} given, expected one of {', '.join(_METHODS)}")
@@ -116,7 +117,7 @@ def optimal(
 
 
 class _Judgement:
-    """Whether a policy can be improved, as far as rounding lets one see.
+    """Whether a policy can be improved by more than rounding.
 
     Args:
         mdp: the world.
@@ -126,7 +127,7 @@ class _Judgement:
     Attributes:
         v: its values (S,).
         best: the best action of each state, (S,).
-        better: where that is better than the policy's action beyond rounding, (S,).
+        better: where it is better than the policy's action by more than rounding, (S,).
     """
 
     def __init__(self, mdp: FiniteMDP, actions: Indices, values: Vector) -> None:
@@ -140,9 +141,9 @@ class _Judgement:
         self.better = self._gains.max(axis=1) > self._rounding
 
     def refuse_what_is_undecided(self) -> None:
-        """Raise if an action that looks as good as the policy's may improve the values by more than 1e-6 of them.
+        """Raise InputError if an action that looks as good as the policy's may improve the values by a relative 1e-6.
 
-        What is lost in rounding may be gained again in every step of an episode.
+        A difference lost in rounding may add up over every step of an episode.
         """
         steps = float(np.nanmax(self._steps))
         if steps * self._relative <= _SIGNIFICANT:
@@ -158,9 +159,9 @@ class _Judgement:
 
 
 def _policy_iteration(mdp: FiniteMDP, max_iterations: int, iterative: bool) -> tuple[Vector, int] | None:
-    """Howard's algorithm; None if policies are to be evaluated iteratively and that cannot be certified.
+    """Howard's algorithm; None with `iterative` if an evaluation cannot be certified.
 
-    An action changes only if another is better beyond rounding, so that it ends.
+    An action changes only if another is better by more than rounding, so that the iteration ends.
     """
     actions = _begin_with(mdp)
     for iteration in range(1, max_iterations + 1):
@@ -175,18 +176,18 @@ def _policy_iteration(mdp: FiniteMDP, max_iterations: int, iterative: bool) -> t
 
 
 def _judge(mdp: FiniteMDP, actions: Indices, iterative: bool = False) -> Any:
-    """The judgement of a policy; None if it is to be evaluated iteratively and that cannot be certified."""
+    """The judgement of a policy; None with `iterative` if its evaluation cannot be certified."""
     kinds = mdp.expected_reward, _absolute_reward(mdp), np.ones(mdp.expected_reward.shape)
     values = _Evaluation(mdp, as_policy(mdp, actions)).of(*kinds, iterative=iterative)
     return None if values is None else _Judgement(mdp, actions, values)
 
 
 def _value_iteration(mdp: FiniteMDP, tolerance: float, max_iterations: int) -> tuple[Vector, int]:
-    """Gauss–Seidel sweeps in breadth-first order from where episodes end or rewards fall, and back again."""
+    """Gauss–Seidel sweeps in breadth-first order from the ends of episodes and the rewards, and back again."""
     from backcast.exact.value_iteration import sweep
 
     v = np.zeros(mdp.n_states)
-    if mdp.discount == 1:  # monotone only from below: begin with a policy that reaches an end
+    if mdp.discount == 1:  # monotone only from below: start from a policy that reaches an end
         v = value(mdp, _begin_with(mdp))
     allowed = tolerance * (1 - mdp.discount if mdp.discount < 1 else 1)
     order = _credit_order(mdp)
@@ -214,7 +215,7 @@ def _credit_order(mdp: FiniteMDP) -> Indices:
 
 
 class _Evaluation:
-    """The linear system of a policy π (S, A)'s values."""
+    """The linear system of the values of a policy π (S, A)."""
 
     def __init__(self, mdp: FiniteMDP, pi: Vector) -> None:
         self._mdp, self._pi = mdp, pi
@@ -237,7 +238,7 @@ class _Evaluation:
         self._system = Leaky(mdp.discount * rows[:, self._rows], leak)
 
     def of(self, *rewards: Vector, iterative: bool = False) -> Any:
-        """The values of one kind of reward r(s, a), (S,), or of several, (S, k).
+        """The values (S,) of one reward function r(s, a), or (S, k) of several.
 
         With `iterative`, None if they cannot be found and certified iteratively.
         """
@@ -253,7 +254,7 @@ class _Evaluation:
 
 
 def _endless(mdp: FiniteMDP, P: Matrix, r: Vector) -> tuple[Mask, Mask]:
-    """With discount 1: the states where a chain stays for ever earning nothing, and those that may end up earning."""
+    """With discount 1: the states where a chain stays for ever earning nothing, and those that may keep earning."""
     back = P.T.tocsr()
     caught = np.flatnonzero(~reachable(back, mdp.terminal))
     at_rest, earning = np.zeros((2, mdp.n_states), dtype=np.bool_)
@@ -274,7 +275,7 @@ def _look_ahead(mdp: FiniteMDP, v: Vector, reward: Vector | None = None) -> Vect
 def _best_and_ending(mdp: FiniteMDP, best: Mask) -> Indices:
     """The first of the best actions of each state; with discount 1 one that leads to a terminal state.
 
-    With discount 1 going in circles costs nothing, and the first of several best actions might do that.
+    With discount 1 going in circles costs nothing, and the first of several best actions may do so.
     """
     return best.argmax(axis=1) if mdp.discount < 1 else _towards(mdp, best, mdp.terminal)
 
@@ -286,18 +287,18 @@ def _greedy_and_ending(mdp: FiniteMDP, v: Vector, slack: float) -> Indices:
 
 
 def _begin_with(mdp: FiniteMDP) -> Indices:
-    """A policy that heads for where credit comes from; with discount 1 for the ends, so that its values are finite."""
+    """A policy that heads for rewards and ends; with discount 1 for ends only, so that its values are finite."""
     anything = np.ones((mdp.n_states, mdp.n_actions), dtype=np.bool_)
     return _towards(mdp, anything, mdp.terminal if mdp.discount == 1 else _sources(mdp))
 
 
 def _sources(mdp: FiniteMDP) -> Mask:
-    """Where episodes end or rewards fall."""
+    """The states where episodes end or rewards are earned."""
     return mdp.terminal | (mdp.expected_reward != 0).any(axis=1)
 
 
 def _towards(mdp: FiniteMDP, allowed: Mask, targets: Mask, otherwise: Indices | None = None) -> Indices:
-    """An allowed action of each state on a shortest way to the targets; else the given one, or the first allowed."""
+    """An allowed action of each state on a shortest path to the targets, or the given one, or the first allowed."""
     actions = (allowed.argmax(axis=1) if otherwise is None else otherwise).astype(np.int64)
     rows = np.repeat(np.arange(mdp.table.shape[0]), np.diff(mdp.table.indptr))
     usable = allowed.ravel()[rows]
@@ -323,7 +324,7 @@ def _absolute_reward(mdp: FiniteMDP) -> Vector:
 
 
 def _same_rows(mdp: FiniteMDP, actions: Indices) -> Mask:
-    """Which actions do just the same as those given, one per state; (S, A)."""
+    """Whether each action has the same outcomes as the given action of its state, (S, A)."""
     n_states, n_actions = mdp.expected_reward.shape
     chosen = np.repeat(np.arange(n_states) * n_actions + actions, n_actions)
     moves = abs(mdp.table - mdp.table[chosen]).sum(axis=1) == 0

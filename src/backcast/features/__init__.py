@@ -3,15 +3,15 @@
     import backcast as bc
     x = bc.features.tiles(bc.worlds.maze(), tilings=4, bins=3)
     x.matrix                                              # (S, d), a row for each state
-    bc.features.fourier(gymnasium.make("MountainCar-v0")).of(observation)    # which features, how much of each
+    bc.features.fourier(gymnasium.make("MountainCar-v0")).of(observation)    # indices and weights
 
-A place is a number of states, a World, a FiniteMDP, or a Gymnasium environment or space (Discrete or Box). Left out, it
-is decided later by `FeatureMap.bind`; an agent binds its features to the world in which it lives. Every state has its
-row, terminal ones too.
+A place is a number of states, a World, a FiniteMDP, or a Gymnasium environment or space (Discrete or Box). If it is
+omitted, `FeatureMap.bind` sets it later; an agent binds its features to its world. Every state has a row, terminal
+ones included.
 
 The coordinates of a maze's states are (row, column), those of a chain's (level, place within the level from 0 to 1),
-those of other finite places the number of the state, unless `coordinates` (S, m) says otherwise. A Box has its own:
-they are clipped to its bounds, and a coordinate without bounds is squashed to c / (1 + |c|) first.
+those of other finite places the state number, unless `coordinates` (S, m) is given. Observations of a Box are
+coordinates: they are clipped to its bounds, and a coordinate without bounds is first squashed to c / (1 + |c|).
 """
 
 import inspect
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def onehot(place: object = None) -> FeatureMap:
-    """A feature for each state: linear values are then a table.
+    """One feature for each state: linear values are then a table.
 
     Examples:
         >>> onehot(2).matrix
@@ -51,12 +51,13 @@ def onehot(place: object = None) -> FeatureMap:
 
 
 def aggregate(place: object = None, groups: int = 10) -> FeatureMap:
-    """Neighbouring states share a feature: groups in the order of the states, whose sizes differ by at most one.
+    """State aggregation: neighbouring states share a feature.
 
-    Terminal states count among them, as they have numbers like all others.
+    Groups follow the order of the states; their sizes differ by at most one. Terminal states are included, because they
+    are numbered like all others.
 
     Args:
-        place: whose features.
+        place: the place of the features.
         groups: the number of groups, at most the number of states.
     """
     return _made("aggregate", place, groups=as_whole("groups", groups, 1))
@@ -65,15 +66,15 @@ def aggregate(place: object = None, groups: int = 10) -> FeatureMap:
 def random_binary(
     place: object = None, d: int = 50, active: int | None = None, seed: int | str | None = 0
 ) -> FeatureMap:
-    """In each state some features, drawn at random, are 1 and the others 0.
+    """Random binary features: in each state some features, drawn at random, are 1 and the others 0.
 
-    No two states have the same row if there are at least twice as many rows to choose from as there are states.
+    No two states have the same row if there are at least twice as many possible rows as states.
 
     Args:
-        place: whose features.
+        place: the place of the features.
         d: the number of features.
-        active: how many of them are 1 in each state; by default about √d.
-        seed: which features; None, or "each" in a file that has no None: every seed of a run draws its own.
+        active: the number of features that are 1 in each state; by default about √d.
+        seed: seed of the features; None ("each" in a file, which has no None): every seed of a run draws its own.
     """
     d = as_whole("d", d, 1)
     active = round(math.sqrt(d)) if active is None else as_whole("active", active, 1)
@@ -91,19 +92,19 @@ def tiles(
     high: float | Sequence[float] | None = None,
     coordinates: ArrayLike | None = None,
 ) -> FeatureMap:
-    """Tile coding: overlapping grids over the coordinates; the tile of each grid in which a state lies is 1.
+    """Tile coding: overlapping grids over the coordinates; in each grid, the tile that contains the state is 1.
 
     Grid t is displaced by (1, 3, 5, …) · t / tilings of a tile (Sutton and Barto, 2018, section 9.5.4, who recommend a
-    power of 2 that is at least 4 times the number of coordinates). Of several grids each has one tile more in each
-    direction than `bins`, to cover the range although it is displaced.
+    power of 2 that is at least 4 times the number of coordinates). With several grids, each has one tile more per
+    dimension than `bins`, so that it covers the range despite its displacement.
 
     Args:
-        place: whose features.
+        place: the place of the features.
         tilings: the number of grids, which is the number of features that are 1.
-        bins: into how many tiles the range of a coordinate is cut; a number, or one for each coordinate.
+        bins: the number of tiles over the range of a coordinate; a number, or one for each coordinate.
         low: the lower bounds of the coordinates; by default those of the Box, or the smallest coordinates.
         high: the upper bounds.
-        coordinates: of the states, (S, m), if not the place's own.
+        coordinates: coordinates of the states, (S, m), in place of the place's own.
 
     Examples:
         >>> tiles(4, tilings=2, bins=2).matrix
@@ -126,11 +127,11 @@ def fourier(
     """The Fourier cosine basis: cos(π c·u) for every c in {0, …, order}^m, u the m coordinates scaled to [0, 1].
 
     Args:
-        place: whose features.
+        place: the place of the features.
         order: the largest frequency of each coordinate.
         low: the lower bounds of the coordinates; by default those of the Box, or the smallest coordinates.
         high: the upper bounds.
-        coordinates: of the states, (S, m), if not the place's own.
+        coordinates: coordinates of the states, (S, m), in place of the place's own.
     """
     chosen = as_whole("order", order, 1)
     return _made("fourier", place, order=chosen, **_bounds(low, high), coordinates=_coordinates(coordinates))
@@ -140,9 +141,9 @@ def interpolate(place: object = None, knots: int = 4, coordinates: ArrayLike | N
     """Linear interpolation between equally spaced knots of the first coordinate: the features of Boyan's chain.
 
     Args:
-        place: whose features.
+        place: the place of the features.
         knots: the number of knots, the first and the last at the ends of the range.
-        coordinates: of the states, (S, m) or (S,), if not the place's own.
+        coordinates: coordinates of the states, (S, m) or (S,), in place of the place's own.
 
     Examples:
         >>> interpolate(13).matrix[:3]
@@ -169,11 +170,11 @@ _MAKERS: dict[str, Callable[..., FeatureMap]] = {
 
 
 def as_features(name: str, value: object) -> FeatureMap:
-    """A FeatureMap from one, from a matrix (S, d), or from plain data such as {"kind": "aggregate", "groups": 10}.
+    """Make a FeatureMap from a FeatureMap, a matrix (S, d), or plain data such as {"kind": "aggregate", "groups": 10}.
 
     Args:
-        name: of the field, for errors.
-        value: what was given.
+        name: name of the field, for errors.
+        value: the value given.
     """
     if isinstance(value, FeatureMap):
         return value
@@ -208,7 +209,7 @@ def _bins(bins: Any) -> int | tuple[int, ...]:
 
 
 def _bounds(low: ArrayLike | None, high: ArrayLike | None) -> dict[str, float | tuple[float, ...] | None]:
-    """Bounds as a number or a tuple, each checked."""
+    """Return validated bounds as numbers or tuples."""
     bounds: dict[str, float | tuple[float, ...] | None] = {"low": None, "high": None}
     for name, edge in (("low", low), ("high", high)):
         if edge is not None:

@@ -15,7 +15,7 @@ MOST_FEATURES = 1_000_000
 
 
 class Code(NamedTuple):
-    """Features of coordinates: of d features each point has at most k, the width, that are not 0.
+    """Features of coordinates: of d features, at most k (the width) are nonzero at each point.
 
     `encode` gives for points (n, m) the indices (n, k) and the weights (n, k).
     """
@@ -26,13 +26,13 @@ class Code(NamedTuple):
 
 
 def refuse_too_many(name: str, number: int, what: str, most: int, advice: str) -> None:
-    """Raise if the number exceeds the limit, saying both."""
+    """Raise InputError if the number exceeds the limit; the message names both."""
     if number > most:
         raise InputError(f"{name}: {number:,} {what}, expected at most {most:,}; {advice}")
 
 
 def csr(indices: Indices, weights: Vector, n_features: int) -> Matrix:
-    """Rows of features (n, k) as csr (n, d), without those that are 0."""
+    """Rows of features (n, k) as csr (n, d), without explicit zeros."""
     offset = np.arange(len(indices) + 1) * indices.shape[1]
     rows = sparse.csr_array((weights.ravel(), indices.ravel(), offset), shape=(len(indices), n_features))
     rows.eliminate_zeros()
@@ -56,8 +56,8 @@ def aggregate_table(n_states: int, run_seed: int, groups: int) -> Matrix:
 
 
 def random_table(n_states: int, run_seed: int, d: int, active: int, seed: int | None) -> Matrix:
-    """Each state has `active` of d features; all rows differ if there are twice as many to choose from as states."""
-    key = np.random.SeedSequence(run_seed if seed is None else seed, spawn_key=(3,))  # no other stream of a run has it
+    """Each state has `active` of d features; all rows differ if there are at least twice as many choices as states."""
+    key = np.random.SeedSequence(run_seed if seed is None else seed, spawn_key=(3,))  # used by no other stream of a run
     rng = np.random.default_rng(key)
     choices = math.lgamma(d + 1) - math.lgamma(active + 1) - math.lgamma(d - active + 1)  # log of d over `active`
     distinct = choices >= math.log(2 * n_states)
@@ -73,7 +73,7 @@ def random_table(n_states: int, run_seed: int, d: int, active: int, seed: int | 
 
 
 def given_table(n_states: int, run_seed: int, matrix: Any) -> Matrix:
-    """The user's own features."""
+    """Features given as a matrix."""
     if matrix.shape[0] != n_states:
         raise InputError(f"matrix: {matrix.shape[0]} rows given for {n_states} states; expected one per state")
     return matrix.rows.copy()
@@ -83,7 +83,7 @@ def tile_code(scale: Scale, tilings: int, bins: int | tuple[int, ...]) -> Code:
     """Tile coding (Sutton and Barto, 2018, section 9.5.4).
 
     A tile covers 1/bins of a coordinate's range. Tiling t is displaced by (1, 3, 5, …) · t / tilings of a tile, one
-    odd number for each coordinate, and has one tile more in each direction so that it still covers the whole range.
+    odd number per coordinate. It has one tile more per dimension so that it still covers the whole range.
     """
     m = scale.dimensions
     counts = (bins,) * m if isinstance(bins, int) else bins
@@ -95,7 +95,7 @@ def tile_code(scale: Scale, tilings: int, bins: int | tuple[int, ...]) -> Code:
     strides = np.array([math.prod(across[j + 1 :]) for j in range(m)])
     first = np.arange(tilings) * size
     shifts = np.outer(np.arange(tilings), 2 * np.arange(m) + 1) % tilings
-    steps = np.array(counts) * tilings  # a tile is crossed in as many steps as there are tilings
+    steps = np.array(counts) * tilings  # crossing a tile takes `tilings` steps
     units, last = steps.astype(np.float64), steps - 1
 
     def encode(points: Vector) -> tuple[Indices, Vector]:
@@ -121,7 +121,7 @@ def fourier_code(scale: Scale, order: int) -> Code:
 
 
 def hat_code(scale: Scale, knots: int) -> Code:
-    """Between two of the equally spaced knots, the share of each falls linearly with the distance from it."""
+    """Between two equally spaced knots, the weight of each falls linearly with the distance."""
 
     def encode(points: Vector) -> tuple[Indices, Vector]:
         position = scale.stretch(points, knots - 1)[:, 0]

@@ -13,7 +13,7 @@ from backcast.core.errors import InputError
 from backcast.features.codes import CODES, TABLES, Code, csr, refuse_too_many
 from backcast.features.places import Place, read_place
 
-_MOST_ENTRIES = 50_000_000  # of a dense matrix: 400 MB
+_MOST_ENTRIES = 50_000_000  # entries of a dense matrix: 400 MB
 _OF_THE_PLACE = ("coordinates", "low", "high")
 
 
@@ -22,7 +22,7 @@ class Content:
     """A matrix among the settings of a map: equal and hashed by content, and plain data to `dataclasses.asdict`.
 
     Attributes:
-        shape: of the matrix.
+        shape: shape of the matrix.
         digest: SHA-256 of its entries.
     """
 
@@ -37,12 +37,12 @@ class Content:
 
     @property
     def rows(self) -> Matrix:
-        """The matrix itself, csr (S, d); no field, so that `asdict` leaves it out."""
+        """The matrix itself, csr (S, d); not a field, so that `asdict` omits it."""
         return self.__dict__["_rows"]
 
 
 def _read_matrix(name: str, given: Any) -> Matrix:
-    """A csr copy of a matrix (S, d), dense or sparse, without its zeros; refused if it has anything but numbers."""
+    """Return a csr copy of a matrix (S, d), without zeros; raise InputError unless all entries are finite numbers."""
     if sparse.issparse(given):
         entries = given.tocoo()
         rows = sparse.csr_array((as_floats(name, entries.data), entries.coords), shape=entries.shape)
@@ -66,8 +66,8 @@ class FeatureMap:
 
     Attributes:
         kind: the name of the function that made it.
-        settings: what the function was given.
-        bound: the place whose features they are; None until `bind`.
+        settings: the arguments of that function.
+        bound: the place of the features; None until `bind`.
     """
 
     kind: str
@@ -75,11 +75,11 @@ class FeatureMap:
     bound: Place | None = field(default=None, compare=False, repr=False)
 
     def bind(self, place: object, seed: int = 0) -> "FeatureMap":
-        """The same features, of a place.
+        """Return the same features for a place.
 
         Args:
             place: a number of states, a World, a FiniteMDP, or a Gymnasium environment or space (Discrete or Box).
-            seed: of the run, where every seed of a run draws its own world or features.
+            seed: seed of the run, for worlds or features that every seed draws anew.
         """
         of_the_place = {name: value for name, value in self.settings if name in _OF_THE_PLACE}
         if of_the_place.get("coordinates") is not None:
@@ -87,7 +87,7 @@ class FeatureMap:
         bound = replace(self, bound=read_place(place, as_whole("seed", seed, 0), **of_the_place))
         if bound.kind in TABLES and bound._place.n_states is None:
             raise InputError(f"{self.kind}: it needs numbered states, but a Box given; use tiles or fourier")
-        _ = bound.n_features  # what does not fit the place is refused now
+        _ = bound.n_features  # refuses features that do not fit the place
         return bound
 
     @property
@@ -96,7 +96,7 @@ class FeatureMap:
         return replace(self, bound=None)
 
     def feature_matrix(self, field: str) -> Matrix:
-        """The features of all states, csr (S, d); refused, under the name of this field, while there is no place."""
+        """The features of all states, csr (S, d); raise InputError about `field` if there is no place yet."""
         if self.bound is None:
             raise InputError(f"{field}: {self.name} belongs to no world yet; bind it, as in {self.kind}(world)")
         return self.sparse
@@ -105,7 +105,7 @@ class FeatureMap:
     def name(self) -> str:
         """A short text for the names of agents, such as `tiles-8x8`."""
         chosen = dict(self.settings)
-        size: Any = next(iter(chosen.values()), None)  # the first setting says how many
+        size: Any = next(iter(chosen.values()), None)  # the first setting gives the size
         if self.kind == "tiles":
             size = "x".join(map(str, (chosen["tilings"], *np.atleast_1d(chosen["bins"]))))
         elif self.kind == "given":
@@ -121,11 +121,11 @@ class FeatureMap:
         return f"FeatureMap({', '.join([self.kind, *chosen])})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {part.name: getattr(self, part.name) for part in fields(self)}  # what is cached is computed again
+        return {part.name: getattr(self, part.name) for part in fields(self)}  # cached values are recomputed
 
     @cached_property
     def sparse(self) -> Matrix:
-        """The features of every state of a finite place, X, as csr (S, d)."""
+        """The features X of all states of a finite place, as csr (S, d)."""
         place = self._place
         if place.points is None:
             raise InputError(f"{self.name}: observations of a Box have no matrix; of(observation) gives their features")
@@ -137,7 +137,7 @@ class FeatureMap:
 
     @cached_property
     def matrix(self) -> Vector:
-        """The features of every state of a finite place, X, dense (S, d)."""
+        """The features X of all states of a finite place, dense (S, d)."""
         rows = self.sparse
         refuse_too_many(self.name, rows.shape[0] * rows.shape[1], "entries of a matrix", _MOST_ENTRIES, "use .sparse")
         return frozen(rows.toarray())
@@ -149,7 +149,7 @@ class FeatureMap:
 
     @cached_property
     def width(self) -> int:
-        """The largest number of features of a state that are not 0."""
+        """The largest number of nonzero features of a state."""
         if self._place.points is None:
             return self._code.width
         return int(np.diff(self.sparse.indptr).max())
@@ -157,7 +157,7 @@ class FeatureMap:
     def of(self, observation: object) -> tuple[Indices, Vector]:
         """The features of one observation of a Box, or of a state number: indices (k,) and weights (k,).
 
-        Features that are not named are 0. State numbers begin with 0.
+        All other features are 0. State numbers begin with 0.
         """
         if self._place.points is None:
             indices, weights = self._code.encode(self._read_observation(observation))

@@ -1,4 +1,4 @@
-"""Where features are taken of: the numbered states of a finite world, or the points of a Box."""
+"""Places of features: the numbered states of a finite world, or the points of a Box."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,13 +46,13 @@ class Scale:
 
     @cached_property
     def span(self) -> Vector:
-        """How far apart the bounds are, (m,); 1 where they are the same, so that one can divide by it."""
+        """The distance between the bounds, (m,); 1 where they are equal, to avoid division by zero."""
         return np.where(self.high > self.low, self.high - self.low, 1.0)
 
     def stretch(self, points: Vector, units: Any) -> Vector:
         """The points (n, m) clipped to the bounds and stretched, so that they lie between 0 and `units`.
 
-        Whole coordinates between whole bounds are stretched exactly wherever the result is whole.
+        Integer coordinates between integer bounds are stretched exactly wherever the result is an integer.
         """
         inside = np.minimum(np.maximum(_squash(points, self.squashed), self.low), self.high)
         return (inside - self.low) * units / self.span
@@ -64,13 +64,13 @@ def _squash(c: Vector, squashed: Vector) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """What a feature map is bound to.
+    """The place that a feature map is bound to.
 
     Attributes:
         n_states: S of a finite place; None for a Box.
         points: the coordinates of the states, (S, m); None for a Box.
         scale: the bounds of the coordinates.
-        seed: of the run, for features that every seed draws anew.
+        seed: seed of the run, for features that every seed draws anew.
     """
 
     n_states: int | None
@@ -80,11 +80,11 @@ class Place:
 
 
 def read_place(given: Any, seed: int, coordinates: Any = None, low: Bounds = None, high: Bounds = None) -> Place:
-    """A place from a number of states, a World, a FiniteMDP, or a Gymnasium environment or space.
+    """Make a place from a number of states, a World, a FiniteMDP, or a Gymnasium environment or space.
 
     Args:
         given: the place.
-        seed: of the run.
+        seed: seed of the run.
         coordinates: (S, m) instead of the place's own.
         low: the lower bounds of the coordinates instead of the place's own: a number, or one for each coordinate.
         high: the upper bounds.
@@ -109,7 +109,7 @@ def _is_box(space: object) -> bool:
 
 
 def _bounded(own_low: Vector, own_high: Vector, low: Bounds, high: Bounds) -> tuple[Vector, Vector]:
-    """The place's own bounds, replaced by those that are given."""
+    """The place's own bounds, replaced by those given."""
     edges = []
     for name, own, given in (("low", own_low, low), ("high", own_high, high)):
         edge = own if given is None else np.asarray(given, dtype=np.float64)
@@ -129,7 +129,7 @@ def _states(given: object, seed: int) -> tuple[int, Vector]:
         return _numbered(as_whole("place", given, 1))
     if isinstance(given, FiniteMDP):
         return _numbered(given.n_states)
-    from gymnasium.spaces import Discrete  # these take long to import: not before they are needed
+    from gymnasium.spaces import Discrete  # slow to import
 
     from backcast.worlds.views import coordinates_of
     from backcast.worlds.world import World

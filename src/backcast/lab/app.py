@@ -27,10 +27,10 @@ TYPES = {
     ".png": "image/png",
     ".svg": "image/svg+xml",
 }
-LONGEST = 64 * 1024  # bytes of a message
-MOST, PER = 200, 1.0  # messages within so many seconds; more of them have to wait
-STALLED = 30.0  # seconds after which a tab that reads nothing is given up
-FAREWELL = 0.5  # seconds for saying goodbye
+LONGEST = 64 * 1024  # most bytes of a message
+MOST, PER = 200, 1.0  # most messages within this many seconds; further ones have to wait
+STALLED = 30.0  # seconds after which a tab that reads nothing is dropped
+FAREWELL = 0.5  # seconds for closing a socket
 
 Ending = tuple[int, str]
 GONE: Ending = (1000, "")
@@ -39,19 +39,19 @@ FAILED: Ending = (1011, "the session failed")
 
 
 class LabSession(Protocol):
-    """What a socket needs of a session."""
+    """The interface of a session for a socket."""
 
     async def start(self) -> None:
         """Greet."""
 
     async def work(self) -> None:
-        """Do what messages want, until it is cancelled."""
+        """Process messages until cancelled."""
 
     async def receive(self, text: str) -> None:
-        """Do what a message says; what is wrong with it is answered, not raised."""
+        """Process a message; errors in it are answered, not raised."""
 
     def close(self) -> None:
-        """Let what runs in threads end soon."""
+        """Stop work in threads soon."""
 
 
 MakeSession = Callable[[Callable[[str], Awaitable[None]], Callable[[bytes], Awaitable[None]]], LabSession]
@@ -59,11 +59,11 @@ MakeSession = Callable[[Callable[[str], Awaitable[None]], Callable[[bytes], Awai
 
 @dataclass(frozen=True)
 class LabSettings:
-    """What a lab allows.
+    """Limits of a lab.
 
     Attributes:
-        admission: Who is let in.
-        sessions: Sessions at the same time.
+        admission: Who is admitted.
+        sessions: The most simultaneous sessions.
         idle: Minutes without any message after which a session ends.
     """
 
@@ -73,14 +73,14 @@ class LabSettings:
 
 
 class Lab:
-    """The application, and the sockets that are open.
+    """The application and its open sockets.
 
     Args:
-        settings: What it allows.
-        make_session: Makes a session from two functions, which send a text and bytes.
+        settings: The limits.
+        make_session: Makes a session from two functions that send text and bytes.
 
     Attributes:
-        app: The application, to be served.
+        app: The application to serve.
     """
 
     def __init__(self, settings: LabSettings, make_session: MakeSession) -> None:
@@ -98,7 +98,7 @@ class Lab:
             await asyncio.wait(self._open, timeout=2 * FAREWELL)
 
     async def _attend(self, socket: WebSocket) -> None:
-        """Serve a socket to its end; whatever happens to it, the others notice nothing."""
+        """Serve a socket to its end; errors do not affect other sockets."""
         await socket.accept()
         wire = Wire(socket)
         ending: Ending = (1013, f"all {self._settings.sessions} sessions of this lab are in use; close another tab")
@@ -114,7 +114,7 @@ class Lab:
         await wire.close(ending)
 
     async def _hold_session(self, wire: "Wire") -> Ending:
-        """Let a session work and its page talk to it until one of them ends; all its tasks have ended then, too."""
+        """Run a session and read from its page until one of them ends; then all its tasks have ended, too."""
         session = self._make_session(wire.send_text, wire.send_bytes)
         try:
             await session.start()
@@ -132,7 +132,7 @@ class Lab:
         return ending
 
     async def _converse(self, wire: "Wire", session: LabSession) -> Ending:
-        """Hand messages to a session for as long as they come."""
+        """Pass messages to a session as long as they arrive."""
         idle = self._settings.idle
         recent = deque[float](maxlen=MOST)
         while wire.open:
@@ -155,10 +155,10 @@ class Lab:
 
 
 class Wire:
-    """A socket to which one can always send: after its end, nothing happens.
+    """A socket to which sending is always safe: after its end, nothing happens.
 
     Attributes:
-        open: Whether what is sent may still arrive.
+        open: Whether messages may still arrive.
     """
 
     def __init__(self, socket: WebSocket) -> None:
@@ -178,11 +178,11 @@ class Wire:
         await self._send({"type": "websocket.send", "bytes": content}, STALLED)
 
     async def send_error(self, sentence: str) -> None:
-        """Say what was wrong with a message as such."""
+        """Report an invalid message."""
         await self.send_text(json.dumps({"is": "error", "message": sentence, "about": "message"}))
 
     async def close(self, ending: Ending) -> None:
-        """End it, with a code and a reason."""
+        """Close the socket, with a code and a reason."""
         code, reason = ending
         await self._send({"type": "websocket.close", "code": code, "reason": reason}, FAREWELL)
         self.open = False
@@ -193,12 +193,12 @@ class Wire:
         try:
             async with asyncio.timeout(patience):
                 await self._socket.send(message)
-        except (OSError, WebSocketDisconnect, RuntimeError):  # whatever the server says of a lost or slow socket
+        except (OSError, WebSocketDisconnect, RuntimeError):  # errors of a lost or slow socket
             self.open = False
 
 
 async def _keep_pace(recent: deque[float]) -> None:
-    """Wait where messages come too fast, so that one tab cannot take the time of all others."""
+    """Wait if messages come too fast, so that one tab cannot starve the others."""
     clock = asyncio.get_running_loop().time
     if len(recent) == MOST:
         await asyncio.sleep(recent[0] + PER - clock())
@@ -206,7 +206,7 @@ async def _keep_pace(recent: deque[float]) -> None:
 
 
 def _tell(error: Exception) -> None:
-    """Say in one line what went wrong, and where; if several things did, the first."""
+    """Log in one line what went wrong, and where; only the first of several errors."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     place = traceback.extract_tb(error.__traceback__)[-1]
@@ -215,7 +215,7 @@ def _tell(error: Exception) -> None:
 
 
 def page_routes(directory: Path) -> list[Route]:
-    """One route for each file of the page, which is read now: no name from a request ever reaches the disk."""
+    """One route for each file of the page, read at start-up: no name from a request ever reaches the disk."""
     files = {file.name: file.read_bytes() for file in sorted(directory.iterdir()) if file.suffix in TYPES}
     routes = [Route(f"/{name}", _from_memory(name, content)) for name, content in files.items()]
     if "index.html" in files:

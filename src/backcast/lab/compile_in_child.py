@@ -1,4 +1,4 @@
-"""Compile in another process, whose memory ends with it, as does a compilation that nobody waits for any more.
+"""Compile in another process, which frees its memory, and which can be stopped when it is no longer needed.
 
 An agent takes about 100 MB where it is compiled, and up to 20 MB where it is loaded from the cache of compiled kernels.
 Numba frees neither. So the lab only loads: what is not in the cache yet is first compiled by a child, which leaves it
@@ -21,21 +21,21 @@ from backcast.lab.config import homes_of
 
 T = TypeVar("T")
 What = Literal["open", "further"]
-_LOOK = 0.1  # seconds between looks at the flag
+_LOOK = 0.1  # seconds between checks of the flag
 _thread = threading.local()
-_no_cache = threading.Event()  # what a child has compiled could not be loaded
+_no_cache = threading.Event()  # set if kernels compiled by a child could not be loaded
 
 
 class NotCompiledError(Exception):
-    """A kernel is not in the cache; its name and the types of its arguments say which."""
+    """A kernel is not in the cache; the message names it and the types of its arguments."""
 
 
 class AbandonedError(Exception):
-    """Nobody waits for it any more."""
+    """The result is no longer needed."""
 
 
 class _RefuseCompiling(event.Listener):  # type: ignore[misc]
-    """Stops compilations in threads that only load."""
+    """Stops compilations in threads that may only load."""
 
     def on_start(self, event: Any) -> None:
         if getattr(_thread, "only_loads", False):
@@ -55,17 +55,17 @@ def with_kernels(
     work: Callable[[], T],
     tell: Callable[[str], None] = lambda words: None,
 ) -> T:
-    """The result of work whose kernels are loaded, after a child has compiled them where that is needed.
+    """Do work with loaded kernels, after a child has compiled them if needed.
 
-    What is lacking even then is compiled here; if that is what was lacking before, the cache cannot be used, and from
-    now on all is compiled here.
+    Kernels that are missing even then are compiled here. If the same kernel was missing before, the cache cannot be
+    used, and from now on everything is compiled here.
 
     Args:
         what: name of the work, for the child.
         config: the scene, for the child.
-        stop: raised when nobody waits any more: a child is then ended, and AbandonedError is raised.
-        work: begun again from its beginning after a child was needed.
-        tell: called in another thread, with words that say how far the child is.
+        stop: set when the result is no longer needed: a child is then ended, and AbandonedError is raised.
+        work: the work; it is restarted after a child was needed.
+        tell: called in another thread, with the progress of the child in words.
     """
     if _no_cache.is_set():
         return work()
@@ -85,7 +85,7 @@ def with_kernels(
 
 
 def loaded(work: Callable[[], T]) -> T:
-    """The result of work that compiles nothing; NotCompiledError if it would have to."""
+    """Do work without compiling; raise NotCompiledError if it would have to."""
     _thread.only_loads = True
     try:
         return work()
@@ -94,12 +94,12 @@ def loaded(work: Callable[[], T]) -> T:
 
 
 class _Compilation:
-    """What a child compiles, for all who wait for it.
+    """A compilation in a child, shared by all that wait for it.
 
     Attributes:
-        waiting: the flags of those who wait, and whom to tell how far it is.
+        waiting: the flags of the waiting threads, and their functions to report progress.
         over: set when it has ended.
-        succeeded: whether it has done all.
+        succeeded: whether it has compiled everything.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ _lock = threading.Lock()
 def compile_elsewhere(
     what: What, config: dict[str, Any], stop: NDArray[np.uint8], tell: Callable[[str], None] = lambda words: None
 ) -> bool:
-    """Let a child compile until it is done or nobody waits; whether it did. Who wants the same waits for the same."""
+    """Let a child compile until it is done or not needed; return whether it succeeded. Equal requests share a child."""
     key = json.dumps([what, config], sort_keys=True)
     with _lock:
         begins = key not in _compilations or not _compilations[key].is_wanted
@@ -148,7 +148,7 @@ def compile_elsewhere(
 def _compile(what: str, config: dict[str, Any], compilation: _Compilation) -> bool:
     """Let a child compile.
 
-    Its input stays open all the time: when that ends, so does it, also if the lab is killed.
+    Its input stays open: when that ends, so does the child, also if the lab is killed.
     """
     command = [sys.executable, "-P", "-m", "backcast.lab.compiler", what]
     pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
@@ -162,13 +162,13 @@ def _compile(what: str, config: dict[str, Any], compilation: _Compilation) -> bo
                         child.wait(_LOOK)
             finally:
                 child.kill()
-    except OSError:  # there is no such command, or it has ended before it was told
+    except OSError:  # the command is missing, or ended before it read its input
         return False
     return child.returncode == 0
 
 
 def _pass_on(lines: "IO[bytes]", tell: Callable[[str], None]) -> None:
-    with contextlib.suppress(ValueError):  # it was closed
+    with contextlib.suppress(ValueError):  # already closed
         for line in lines:
             tell(line.decode().strip())
 

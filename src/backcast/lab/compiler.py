@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 
-_BEHIND = 5  # the lab itself, and agents that live interpreted meanwhile, come first
+_BEHIND = 5  # niceness: the lab itself, and agents interpreted in the meantime, come first
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     work = {"open": warmed_up, "further": begin_runs}[sys.argv[1]]
     with listening(lambda compilation: print(compilation, flush=True)):
         work(Scene(read_config(told["config"])), np.zeros(1, dtype=np.uint8))
-    os._exit(0)  # the other thread waits for the input, and cannot be told to end
+    os._exit(0)  # the other thread waits for the input, and cannot be stopped
 
 
 def _end_with_the_lab() -> None:

@@ -1,4 +1,4 @@
-"""What is on the screen: a world, two agents, a seed and a number of episodes, checked and bounded.
+"""The configuration of a scene: a world, two agents, a seed and a number of episodes, validated and bounded.
 
 Whoever can open the page can ask for anything that is allowed here, so everything has an upper bound.
 """
@@ -24,7 +24,7 @@ class RefusedError(InputError):
     """A configuration is refused.
 
     Attributes:
-        fields: what is wrong in it, such as "left.alpha", or "left" if a combination is.
+        fields: the invalid fields, such as "left.alpha", or "left" for an invalid combination.
     """
 
     def __init__(self, message: str, *fields: str) -> None:
@@ -33,11 +33,11 @@ class RefusedError(InputError):
 
 
 SIDE, STATES, EDGES, EPISODES = 50, 1_000, 50_000, 5_000
-CHANGE = EPISODES * 1_000_000  # real steps, which a run has at most
-SEED = 9_999  # a study that holds this seed runs all before it, too
-CONNECTIONS = 1_000_000  # of states with pairs, where a model may connect any state with any pair
-CORRECTIONS = 100_000  # after one step, where predecessors of predecessors are corrected
-MOST_CHANGES, LARGEST_REWARD = 40, 100.0  # of cells, by hand
+CHANGE = EPISODES * 1_000_000  # the most real steps of a run
+SEED = 9_999  # a study that contains this seed also runs all before it
+CONNECTIONS = 1_000_000  # most connections of states with pairs, if a model may connect any of them
+CORRECTIONS = 100_000  # most corrections after one step, if predecessors of predecessors are corrected
+MOST_CHANGES, LARGEST_REWARD = 40, 100.0  # limits of manual changes of cells
 MOST = {
     "the number of rows": SIDE,
     "the number of columns": SIDE,
@@ -45,16 +45,16 @@ MOST = {
     "the number of states": STATES,
     "the number of transitions": EDGES,
     "the step at which it changes": CHANGE,
-}  # of the sizes that kinds of worlds know before they make one
+}  # limits of the sizes that kinds of worlds know in advance
 
 
 def offered() -> dict[str, WorldKind]:
-    """The kinds of worlds that can be on the screen: those that have a label for it."""
+    """The kinds of worlds that can be shown: those that have a label."""
     return {name: kind for name, kind in WORLDS.items() if kind.label}
 
 
 class LabWorld(WorldSpec):
-    """A world as in a study, small enough to be drawn."""
+    """A world as in a study, small enough to draw."""
 
     @field_validator("kind")
     @classmethod
@@ -78,9 +78,9 @@ class LabWorld(WorldSpec):
 
 
 class LabAgent(Strict):
-    """An agent: the arguments of `backcast.agent` that the lab asks for, bounded; what is not given is as usual."""
+    """An agent: the bounded arguments of `backcast.agent` in the lab; others have their defaults."""
 
-    model_config = ConfigDict(extra="allow")  # the settings of its kind, checked
+    model_config = ConfigDict(extra="allow")  # the settings of its kind, validated
 
     kind: str
 
@@ -104,13 +104,13 @@ class LabAgent(Strict):
 
 
 def _asked(kind: Kind) -> dict[str, tuple[Setting, Form]]:
-    """What the lab asks for about agents of a kind, and how: the settings of all kinds, and its own."""
+    """The form fields of a kind of agent: the common settings, and its own."""
     table = {**COMMON, **kind.table}
     return {name: (each, each.form) for name, each in table.items() if each.form is not None}
 
 
 def _checked_settings(kind: Kind, given: dict[str, Any]) -> dict[str, Any]:
-    """The settings of an agent, within the bounds of their forms; refused where one is not asked for."""
+    """Validate the settings of an agent within the bounds of their forms; raise on settings without a form."""
     fields: Any = {name: _field(*how) for name, how in _asked(kind).items()}
     for name in given.keys() - fields.keys() - kind.table.keys():
         if any(name in _asked(other) for other in KINDS.values()):
@@ -122,7 +122,7 @@ _TYPES: dict[Any, str] = {bool: "switch", int: "whole", float: "number", tuple[i
 
 
 def _type(setting: Setting) -> Any:
-    """The type of what a form gives: of a rate a number, not a list."""
+    """The type of a form's value: for a rate a number, not a list."""
     either = get_args(setting.of) if get_origin(setting.of) in (Union, UnionType) else (setting.of,)
     return next(each for each in _TYPES if each in either)
 
@@ -130,7 +130,7 @@ def _type(setting: Setting) -> Any:
 def _field(setting: Setting, form: Form) -> Any:
     """The type of a setting in the lab, and a field with the bounds of its form.
 
-    Only `learn` is always there: what is given of the settings of a kind is part of the agent's name.
+    Only `learn` is always present, because given settings are part of the agent's name.
     """
     of: Any = Literal[form.choices] if form.choices else _type(setting)
     bounds = {"gt" if form.above else "ge": form.low, "lt" if form.below else "le": form.high}
@@ -144,14 +144,14 @@ CellChange = tuple[_Steps, _Steps, Annotated[int, Field(ge=0, lt=SIDE * SIDE)], 
 
 
 class LabConfig(Strict):
-    """All that determines a run of two agents.
+    """Everything that determines a run of two agents.
 
     Attributes:
-        world: as it begins.
-        left: an agent.
-        right: the other.
-        seed: of the run.
-        episodes: of the run.
+        world: the world at the beginning.
+        left: the left agent.
+        right: the right agent.
+        seed: seed of the run.
+        episodes: number of episodes of the run.
         changes: what is changed in a maze while they live in it: after how many real steps of the left and of the
             right agent, which cell, and what it becomes, a wall, floor, or a cell that earns a reward.
     """
@@ -171,7 +171,7 @@ class LabConfig(Strict):
         return changes
 
     def given(self) -> dict[str, Any]:
-        """Only what was set, as plain data: what the address of the page holds."""
+        """The given values only, as plain data: the content of the page's address."""
         return {
             "world": self.world.identity,
             "left": self.left.model_dump(),
@@ -183,13 +183,13 @@ class LabConfig(Strict):
 
 
 def homes_of(given: Mapping[str, Any]) -> list[str]:
-    """The modules of others that registered kinds in a configuration (`LabConfig.given`)."""
+    """The third-party modules that registered kinds in a configuration (`LabConfig.given`)."""
     used = WORLDS[given["world"]["kind"]], KINDS[given["left"]["kind"]], KINDS[given["right"]["kind"]]
     return list(dict.fromkeys(each.home for each in used if not each.is_builtin))
 
 
 def read_config(given: object) -> LabConfig:
-    """A configuration from what a page sent; RefusedError says which field was wrong, and how."""
+    """Read a configuration sent by a page; RefusedError names the invalid field and the reason."""
     try:
         return LabConfig.model_validate(given)
     except ValidationError as error:
@@ -222,16 +222,16 @@ _EXPECTED = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "expected a whole number"),
     **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "expected a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "expected true or false"),
-}  # what each type of error says
+}  # the message of each type of error
 
 
 _ORDER = ("frame", "alpha", "epsilon", "schedule", "learn", "alpha_model", "alpha_plan")  # in a form; others follow
 
 
 def setting_descriptions(kind: Kind) -> dict[str, dict[str, Any]]:
-    """What the page needs to ask for the settings that make a difference to a kind, in the order of the form.
+    """The form fields of the settings that matter to a kind, in the order of the form.
 
-    `only` is there if a setting makes a difference in prediction or in control alone.
+    `only` is present if a setting matters in only one of prediction and control.
     """
     asked = _asked(kind)
     usual = {name: _usual(setting) for name, (setting, _) in asked.items()}
@@ -245,7 +245,7 @@ def setting_descriptions(kind: Kind) -> dict[str, dict[str, Any]]:
 
 
 def _usual(setting: Setting) -> Any:
-    """A default that is always the same."""
+    """The default, if it is constant."""
     return setting.default.otherwise if isinstance(setting.default, Depends) else setting.default
 
 
@@ -261,12 +261,12 @@ def _described(setting: Setting, form: Form, usual: object) -> dict[str, Any]:
 
 
 def _worded(form: Form) -> list[list[str]]:
-    """Each choice, and the same in words."""
+    """Each choice, and its wording."""
     return [list(pair) for pair in zip(form.choices, form.words or form.choices, strict=True)]
 
 
 def world_descriptions() -> list[dict[str, Any]]:
-    """The kinds of worlds, and what the page needs to ask for their keys."""
+    """The kinds of worlds, with the form fields of their keys."""
     return [
         {
             "kind": kind.name,
@@ -279,7 +279,7 @@ def world_descriptions() -> list[dict[str, Any]]:
 
 
 def _keys(kind: WorldKind) -> dict[str, dict[str, Any]]:
-    """A description of each key that a form has: of mazes that are drawn it has no texts."""
+    """The form field of each key; texts of mazes are edited in the drawing instead."""
     choices = {name: Form(choices=those) for name, those in kind.sketch.choices().items()}
     asked = {name: choices.get(name, key.form) for name, key in kind.keys.items()}
     usual = {name: None if name == "seed" and kind.drawn else key.default for name, key in kind.keys.items()}

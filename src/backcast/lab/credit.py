@@ -1,4 +1,4 @@
-"""Credit: which states a step changed, which states informed them, and the same in words."""
+"""Credit: the states that a step changed, the states that informed them, and a description in words."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ Arrow = tuple[int, int, float]
 
 ARROWS = 64
 _ROUNDING = 1e-12
-_MINOR = 0.01  # of the largest change: what is less is counted, not named or drawn
-_SAME = 1e-6  # relative difference of two sums of the same
-_HARDLY = 1e-5  # of the largest value: what is less is not worth a number
+_MINOR = 0.01  # relative to the largest change: smaller changes are counted, not named or drawn
+_SAME = 1e-6  # relative difference up to which two sums count as equal
+_HARDLY = 1e-5  # relative to the largest value: smaller changes are not given as numbers
 
 
 def _whole_way(pair: int) -> float:
@@ -27,7 +27,7 @@ def _whole_way(pair: int) -> float:
 
 @dataclass(frozen=True)
 class ValueChange:
-    """What one part of a step did to the values.
+    """The effect of one part of a step on the values.
 
     Attributes:
         how: by learning from the step; by planning backward from a state, `origin`; by planning forward for it; or by
@@ -39,7 +39,7 @@ class ValueChange:
         model: the agent's model.
         rate: the step size of planning for a pair.
         discount: γ.
-        why: what the planner says of its choice; empty if it does not say.
+        why: the planner's explanation; empty if there is none.
     """
 
     how: How
@@ -53,14 +53,14 @@ class ValueChange:
 
     @cached_property
     def pairs(self) -> tuple[Indices, Vector]:
-        """The pairs s·A + a that changed by more than rounding, the largest change first, and by how much."""
+        """The pairs s·A + a that changed by more than rounding, and their changes, the largest first."""
         return self._largest_first((self.after - self.before).ravel())
 
     @cached_property
     def states(self) -> tuple[Indices, Vector]:
-        """The states that changed, the largest change first, and by how much: that of the action that changed most.
+        """The states that changed, and the largest change of an action of each, the largest first.
 
-        Where states are given new values, by how much max_a q(s, a) did.
+        If new values are assigned to states, the change of max_a q(s, a).
         """
         if self.how == "values":
             return self._largest_first(self.after.max(axis=1) - self.before.max(axis=1))
@@ -77,13 +77,13 @@ class ValueChange:
 
 @dataclass(frozen=True)
 class Credit:
-    """What the page shows of a step.
+    """The page's description of a step.
 
     Attributes:
-        arrows: from the state that informs, to the state that changed, by how much; the largest first.
-        more: how many states changed to which no arrow leads.
+        arrows: from the informing state to the changed state, with the change; the largest first.
+        more: number of changed states without an arrow.
         origins: the states that were planned from.
-        learned: states that learning changed, and by how much.
+        learned: states that learning changed, and their changes.
         words: one sentence or two.
     """
 
@@ -95,7 +95,7 @@ class Credit:
 
 
 def credit_of(changes: Sequence[ValueChange], name_of: Callable[[int], str]) -> Credit:
-    """The credit of a step that did all this."""
+    """The credit of a step with these effects."""
     planned = [change for change in changes if change.how != "learning"]
     arrows = sorted((arrow for change in planned for arrow in arrows_of(change)), key=lambda arrow: -abs(arrow[2]))
     shown = [arrow for arrow in arrows[:ARROWS] if abs(arrow[2]) >= _MINOR * abs(arrows[0][2])]
@@ -111,12 +111,12 @@ def credit_of(changes: Sequence[ValueChange], name_of: Callable[[int], str]) -> 
 
 
 def _first(found: tuple[Indices, Vector]) -> list[tuple[int, float]]:
-    """The largest changes, as many as are shown."""
+    """The largest changes, up to the number shown."""
     return list(zip(found[0][:ARROWS].tolist(), found[1][:ARROWS].tolist(), strict=True))
 
 
 def arrows_of(change: ValueChange) -> list[Arrow]:
-    """Backward: from the origin to what changed. Else: to what changed, from all that informed it."""
+    """Backward: from the origin to the changed states. Otherwise: from all informing states to the changed states."""
     if change.how == "backward":
         assert change.origin is not None
         return [(change.origin, s, by) for s, by in _first(change.states)]
@@ -133,9 +133,9 @@ def arrows_of(change: ValueChange) -> list[Arrow]:
 def _informants(change: ValueChange, s: int, by: float) -> list[tuple[int, float]]:
     """What each successor s' of the best action contributed to the change of v(s) = max_a q(s, a).
 
-    Where v(s) followed what they had just become, it is their news, P(s' | s, a) γ̄ Δv(s'); elsewhere, after a real step
-    or if another action is the best, P(s' | s, a) (r + γ̄ v(s') − v(s)). Values that are shown otherwise than they are
-    expected are spread by probability.
+    If v(s) followed their latest changes, the contribution is P(s' | s, a) γ̄ Δv(s'). Otherwise, after a real step or if
+    another action is the best, it is P(s' | s, a) (r + γ̄ v(s') − v(s)). If shown values differ from expected values,
+    the change is spread by probability.
     """
     known = change.model.successors(s, int(change.after[s].argmax()))
     if known is None or not known.keys.size:
@@ -151,8 +151,8 @@ def _informants(change: ValueChange, s: int, by: float) -> list[tuple[int, float
 def _contributions(change: ValueChange, s: int, a: int, by: float) -> list[tuple[int, float]]:
     """What each successor s' contributed to the change of q(s, a): α P(s' | s, a) (r + γ̄ max_a' q(s', a') − q(s, a)).
 
-    Where updates were sampled, or made with older values, their sum is another: then the change is spread over what
-    may follow, by probability. What nothing is known to follow was informed by itself.
+    If updates were sampled, or made with older values, their sum differs: then the change is spread over possible
+    successors by probability. A pair without known successors was informed by itself.
     """
     known = change.model.successors(s, a)
     if known is None or not known.keys.size:
@@ -170,7 +170,7 @@ def _contributions(change: ValueChange, s: int, a: int, by: float) -> list[tuple
 
 
 def successors(model: ReadableModel, s: int, a: int) -> list[tuple[int, float]] | None:
-    """The states that are known to follow (s, a), the most probable first; None if the model does not look ahead."""
+    """The known successors of (s, a), the most probable first; None if the model does not look ahead."""
     known = model.successors(s, a)
     if known is None:
         return None
@@ -210,7 +210,7 @@ def counted(n: int, thing: str) -> str:
 
 
 def signed(amount: float, scale: float = 0.0) -> str:
-    """+0.25 or −0.25, to three digits; in words where that is nothing on a scale."""
+    """+0.25 or −0.25, to three digits; in words if negligible on the scale."""
     if abs(amount) < _HARDLY * scale:
         return "almost nothing"
     return f"{amount:+.3g}".replace("-", "−")

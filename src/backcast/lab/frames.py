@@ -17,7 +17,7 @@ from backcast.lab.walker import Walker
 
 
 def encode(lockstep: Lockstep, state: dict[str, Any], known_episodes: int) -> bytes:
-    """The frame of this moment; `state` is what the session adds, and curves begin after the episodes known already."""
+    """The current frame; `state` comes from the session, and curves begin after the episodes already known."""
     tables = [walker.action_values for walker in lockstep.walkers]
     header = {
         "at": lockstep.at,

@@ -19,18 +19,17 @@ from backcast.lab.scene import Scene
 from backcast.studies.statistics import band
 
 SEEDS = 100
-_MOST_SECONDS = 120.0  # of computing for one page
+_MOST_SECONDS = 120.0  # most seconds of computing for one page
 _TELL_EVERY = 0.4  # seconds
-_RESAMPLES = 1_000  # for a band that is drawn anew every moment
+_RESAMPLES = 1_000  # few, because the band is redrawn frequently
 _background = ThreadPoolExecutor(1, thread_name_prefix="backcast-further")  # one page at a time; the others wait
 
 
 class Further:
     """The seeds after that of the scene, run for both agents from `start` on, until it is stopped.
 
-    Args:
-        scene: what is on the screen.
-        tell: called now and then, in another thread, with a report.
+    scene: the scene on the screen.
+    tell: called at intervals, in another thread, with a report.
     """
 
     def __init__(self, scene: Scene, tell: Callable[[dict[str, Any]], Any]) -> None:
@@ -40,22 +39,22 @@ class Further:
         self._done: Future[None] | None = None
 
     def start(self) -> None:
-        """Begin, when the seeds of other pages are done."""
+        """Start after the seeds of other pages are done."""
         self._done = _background.submit(self._work)
 
     def stop(self) -> None:
-        """End soon, also in the middle of a run; what has not begun never does."""
+        """Stop soon, also in the middle of a run or before the start."""
         self._stop[0] = 1
         if self._done is not None:
             self._done.cancel()
 
     def wait(self) -> None:
-        """Until it has ended; what went wrong is raised."""
+        """Wait until it has ended; raise its errors."""
         if self._done is not None and not self._done.cancelled():
             self._done.result()
 
     def _work(self) -> None:
-        """Run seed after seed, and report now and then. After too long a time it is stopped by a timer."""
+        """Run seed after seed, and report at intervals. A timer stops it after too long."""
         timer = threading.Timer(_MOST_SECONDS, self.stop)
         timer.daemon = True
         timer.start()
@@ -100,14 +99,14 @@ class Further:
 
 
 def begin_runs(scene: Scene, stop: NDArray[np.uint8]) -> None:
-    """A run of no episodes for each agent: it loads or compiles all that is needed."""
+    """Run no episodes with each agent, which loads or compiles its kernels."""
     for agent in scene.agents:
         if not stop[0]:
             prepare(scene.family, agent, scene.config.seed + 1, scene.limit)
 
 
 def _curve(scene: Scene, agent: Agent, seed: int, episodes: int, stop: NDArray[np.uint8]) -> Vector:
-    """What the scene is judged by in each of the first episodes."""
+    """The metric of the scene in each of the first episodes."""
     schedule = agent.rates(scene.episodes)[:episodes]
     record, _, _ = one_run(scene.family, agent, seed, schedule, scene.limit, stop)
     return np.asarray(getattr(record, scene.metric), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The door of the lab: who may ask what, and the headers of every answer.
+"""Access control of the lab: who may request what, and the headers of every response.
 
 A page of another site can make a browser send requests to this machine: with a name of its own that it points here (DNS
 rebinding), or straight to the port. So the Host of every request and socket has to be a name of the lab, and the Origin
@@ -31,12 +31,12 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Admission:
-    """Who is let in.
+    """Who is admitted.
 
     Attributes:
         hosts: Host headers that are answered, in lower case and with the port, such as `localhost:8765`; the address at
             which a connection arrived is always one of them.
-        token: What a browser has to show once in the address, and from then on in a cookie; none is needed if None.
+        token: The token that a browser sends once in the address and then in a cookie; None if not needed.
         cookie: Name of that cookie. It holds the port, because cookies of one host are shared by all of its ports.
     """
 
@@ -46,7 +46,7 @@ class Admission:
 
 
 class Guard:
-    """Lets through to an application what may pass."""
+    """Passes admitted requests to an application."""
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self._app = app
@@ -60,7 +60,7 @@ class Guard:
         await answer(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The answer to what may not pass; None to what may."""
+        """The response to a refused request; None if it is admitted."""
         asking, socket = HTTPConnection(scope), scope["type"] == "websocket"
         host, origins = asking.headers.get("host", "").lower(), asking.headers.getlist("origin")
         if host not in self._admission.hosts | _arrived_at(scope):

@@ -1,4 +1,4 @@
-"""A state under the magnifying glass: what an agent believes leads to it and follows it, next to what is true."""
+"""Inspection of a state: an agent's model of its predecessors and successors, next to the truth."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,11 +17,11 @@ from backcast.models.rows import known_of
 from backcast.models.truth import extended_rows
 from backcast.worlds.world import World
 
-MOST = 40  # neighbours that are sent, the most probable ones
+MOST = 40  # most neighbours that are sent, the most probable ones
 
 
 def answer(lockstep: Lockstep, s: int) -> dict[str, Any]:
-    """All about a state, for the page."""
+    """The page's data on a state."""
     scene = lockstep.scene
     if not 0 <= s < scene.world.n_states:
         raise InputError(f"state: {s} given, expected 0 to {scene.world.n_states - 1}")
@@ -44,7 +44,7 @@ def _true_successors(world: World, s: int, a: int) -> list[tuple[int, float]]:
 
 
 def _beliefs(walker: Walker, s: int) -> dict[str, Any]:
-    """What an agent believes, and what is true in its world at this moment."""
+    """The agent's model, and the truth in its world at this moment."""
     model, world = walker.now.parts.model, walker.era.world
     n_states, n_actions = world.n_states, world.n_actions
     ends, far = bool(world.mdp.terminal[s]), walker.agent.looks_far
@@ -64,9 +64,9 @@ def _beliefs(walker: Walker, s: int) -> dict[str, Any]:
 
 
 def _believed_successors(model: ReadableModel, s: int, n_actions: int, ends: bool) -> list[dict[str, Any]] | None:
-    """The states that a model has seen follow s, for each action; None if it does not look ahead, or over more steps.
+    """The observed successors of s for each action; None if the model does not look ahead, or spans several steps.
 
-    Over several steps they are no neighbours of what is true over one.
+    Over several steps they cannot be compared with the true one-step successors.
     """
     followed = [successors(model, s, a) for a in range(n_actions)]
     if followed[0] is None:
@@ -118,7 +118,7 @@ def _true_over_steps(world: World, span: tuple[str, Any], s: int) -> tuple[list[
 
 
 def _followed(walker: Walker) -> tuple[Any, str]:
-    """The policy that the agent's model is about, and what it is called."""
+    """The policy that the agent's model describes, and its name."""
     if walker.era.world.is_prediction:
         return walker.era.world.policy, ""
     if walker.agent.shared("importance"):
@@ -127,7 +127,7 @@ def _followed(walker: Walker) -> tuple[Any, str]:
 
 
 def _epsilon_greedy(walker: Walker, epsilon: float) -> Vector:
-    """(S, A): the probabilities with which the agent acts now, if ε is this."""
+    """(S, A): the agent's action probabilities, given ε."""
     q = walker.action_values
     best = q == q.max(axis=1, keepdims=True)
     return epsilon / q.shape[1] + (1 - epsilon) * best / best.sum(axis=1, keepdims=True)

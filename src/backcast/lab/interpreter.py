@@ -1,4 +1,4 @@
-"""A process in which two agents live interpreted, until they are compiled: `python -m backcast.lab.interpreter`.
+"""A process that runs two agents interpreted until they are compiled: `python -m backcast.lab.interpreter`.
 
 It reads a line of JSON, does what it says, and writes the length of its answer (four bytes), the length of a text in it
 (four bytes), the text (JSON: where the agents are, and what was asked for), and bytes, if a frame was asked for. The
@@ -18,7 +18,7 @@ HEAD = struct.Struct("<II")  # the lengths of an answer and of the text in it
 def main() -> None:
     """Answer until the input ends."""
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a module prints is no answer
+    os.dup2(2, 1)  # output of modules must not be mistaken for an answer
     from backcast.core.errors import InputError
     from backcast.lab import lockstep, pair, scene  # noqa: F401  while nobody waits yet
 
@@ -49,14 +49,14 @@ def _open(asked: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
 
 
 class _Pair:
-    """Both agents, and the way that they are on."""
+    """Both agents and their trajectories."""
 
     def __init__(self, here: Any) -> None:
         self.here = here
         self._way: Callable[[float], bool] = lambda seconds: True
 
     def do(self, asked: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """What a line says, and where they are then."""
+        """Process a line; return the state of both agents."""
         told, content = getattr(self, f"_{asked.pop('do')}")(**asked)
         return {**told, "moment": self.here.moment}, content
 

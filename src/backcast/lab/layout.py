@@ -1,4 +1,4 @@
-"""Where the states of a world are drawn, and what they are called.
+"""Positions and names of a world's states in the drawing.
 
 A grid has a cell of 1 × 1 for each state and `x`, `y` are its upper left corner; a graph has a node of the given radius
 and `x`, `y` are its centre. A group's rectangle encloses its states, and there is room for its title above it.
@@ -17,7 +17,7 @@ from backcast.worlds.layouts import CLOCKWISE, Grid, Line, full_grid
 from backcast.worlds.television import Television
 from backcast.worlds.world import World
 
-EDGES = 3000  # more than that are a grey block
+EDGES = 3000  # most edges that are drawn; more are a grey block
 _RADIUS = 0.42  # of a node, where nodes are 1 apart
 _ASPECT = 4 / 3
 _FEWEST_ROWS, _TALLEST_COLUMN, _LONGEST_ROW, _LARGEST_RING = 6, 30, 21, 150
@@ -69,7 +69,7 @@ def _grid(world: World) -> dict[str, Any]:
 
 
 def _cells(world: World) -> dict[str, Any]:
-    """A world of which nothing is known but its states: as many columns as make it a little wider than high."""
+    """A world with unknown layout: states in a grid that is slightly wider than high."""
     columns = ceil((world.n_states * _ASPECT) ** 0.5)
     row, column = np.divmod(np.arange(world.n_states), columns)
     names = tuple(f"state {s}" for s in range(world.n_states))
@@ -170,7 +170,7 @@ def _list(numbers: Iterable[float]) -> list[float]:
 
 
 def _plain(number: float) -> float:
-    """A number as JSON has it, no longer than it need be."""
+    """A number for JSON, as short as possible."""
     return int(number) if number == int(number) else round(float(number), 3)
 
 
@@ -198,7 +198,7 @@ def _goals(world: World) -> Mask:
 
 
 def _edges(world: World) -> list[list[int]]:
-    """Which state may follow which, unless there are too many to see anything."""
+    """The edges between states, unless there are too many to draw."""
     ways = world.mdp.graph.tocoo()
     pairs = np.unique(np.stack([ways.row, ways.col], axis=1)[~world.mdp.terminal[ways.row]], axis=0)
     return pairs.tolist() if len(pairs) <= EDGES else []

@@ -1,4 +1,4 @@
-"""Two agents in lockstep: both are in the same episode, and whoever arrives first waits for the other.
+"""Two agents in lockstep: both are in the same episode, and the first to finish waits for the other.
 
 Time is counted in *ticks*: in each, an agent whose episode is not over takes one step. Runs are deterministic, so that
 the past needs no film: some positions are kept, and from there it is walked again.
@@ -18,16 +18,16 @@ from backcast.lab.walker import Position, Walker
 
 _KEPT_BYTES = 32_000_000
 _MOST_KEPT = 64
-_FIRST_INTERVAL = 256  # ticks between positions that are kept; it doubles whenever there are too many
-_LOOK = 0.004  # seconds between looks at the clock, about
-_LARGEST_POSITION = 16_000_000  # bytes of one agent
+_FIRST_INTERVAL = 256  # ticks between saved positions; it doubles whenever there are too many
+_LOOK = 0.004  # approximate seconds between checks of the clock
+_LARGEST_POSITION = 16_000_000  # most bytes of a saved position of one agent
 NEVER = 2**62
 _NOTHING = (Credit(words="Nothing has happened yet."),) * 2
 _UNWATCHED = (Credit(words="On its way."),) * 2
 
 
 class Kept(NamedTuple):
-    """Where both were after so many ticks; no two are after the same."""
+    """A saved position of both agents after a number of ticks."""
 
     at: int
     step: int
@@ -35,7 +35,7 @@ class Kept(NamedTuple):
 
 
 class EpisodeCurves:
-    """What is known of an agent's episodes, up to the furthest one."""
+    """The known episodes of an agent, up to the furthest one."""
 
     def __init__(self) -> None:
         self.steps: list[int | None] = []
@@ -44,7 +44,7 @@ class EpisodeCurves:
         self.updates: list[int | None] = []
 
     def add(self, walker: Walker) -> None:
-        """The episode of an agent is over; None where its values exploded."""
+        """Record the end of an agent's episode; None if its values diverged."""
         place, lost = walker.now.place, walker.lost
         error = walker.era.error(walker.action_values.max(axis=1))
         self.steps.append(None if lost else place.steps)
@@ -61,12 +61,12 @@ class Lockstep:
     """The two agents of a scene.
 
     Args:
-        scene: where they are.
-        stop: a flag that somebody else raises, if any.
+        scene: their scene.
+        stop: a flag set by another thread, if any.
 
     Attributes:
-        scene: where they are.
-        stop: to be raised when nobody wants them any more: they then go nowhere.
+        scene: their scene.
+        stop: set when they are no longer needed: they then stop.
         walkers: left and right.
         at: ticks so far.
         step: ticks of this episode so far.
@@ -94,7 +94,7 @@ class Lockstep:
 
     @property
     def between(self) -> bool:
-        """Whether an episode of both is over, or none has begun."""
+        """Whether both have finished an episode, or none has begun."""
         return all(walker.over for walker in self.walkers)
 
     @property
@@ -104,11 +104,11 @@ class Lockstep:
 
     @property
     def watched(self) -> tuple[Credit, Credit]:
-        """What the last tick changed, of each; nothing if nobody watched it."""
+        """The changes of each agent in the last tick; empty if it was not watched."""
         return self.credits if self._watched == self.at or self.at == 0 else _UNWATCHED
 
     def tick(self) -> None:
-        """One tick, watched."""
+        """Make one tick, and record what it changed."""
         if self.finished:
             return
         begins = self.between
@@ -118,15 +118,15 @@ class Lockstep:
         self._watched = self.at
 
     def play(self, ticks: int, seconds: float) -> None:
-        """So many ticks, or as many as there is time for; the last one is watched."""
+        """Make a number of ticks, or as many as there is time for; the last one is watched."""
         self._run(self.at + ticks - 1, NEVER, seconds)
         self.tick()
 
     def way_to(self, at: int, episode: int = NEVER) -> Callable[[float], bool]:
-        """The way to a moment, past or future, or to the end of an episode, whatever is first.
+        """Go to a moment, past or future, or to the end of an episode, whichever comes first.
 
-        It is to be called with seconds to spend until it says True; the last tick is watched. Where the run ends is not
-        known before it did: then its last tick is walked twice, and watched the second time.
+        Call it with the seconds to spend until it returns True; the last tick is watched. The end of the run is unknown
+        before it is reached: then its last tick is repeated to be watched.
         """
         there: list[int] = []
 
@@ -141,13 +141,13 @@ class Lockstep:
         return go_on
 
     def start_again(self) -> None:
-        """As if nothing had happened."""
+        """Reset to the beginning."""
         self._restore(self._kept[0])
         self._kept, self._interval, self.furthest = self._kept[:1], _FIRST_INTERVAL, 0
         self.curves = (EpisodeCurves(), EpisodeCurves())
 
     def _seek(self, at: int, seconds: float) -> bool:
-        """Go to a moment that is not beyond the end, and watch its tick; False if there was no time: ask again."""
+        """Go to a moment not beyond the end, and watch its tick; return False if time ran out."""
         if at < self.at or (at == self.at and self._watched != at):
             self._restore(max(kept for kept in self._kept if kept.at < max(at, 1)))
         if at > self.at:
@@ -157,7 +157,7 @@ class Lockstep:
         return True
 
     def _run(self, at: int, episode: int, seconds: float) -> bool:
-        """Walk, compiled, to a moment or to the end of an episode; False if there was no time for it."""
+        """Walk, compiled, to a moment or to the end of an episode; return False if time ran out."""
         now = time.monotonic()
         deadline, chunk = now + seconds, 1
         while self.at < at and not self.finished and not (self.between and self.episode >= episode):
@@ -180,7 +180,7 @@ class Lockstep:
         return True
 
     def _arrive(self, step: int, at: int) -> None:
-        """Be there; note the end of an episode, and now and then the positions."""
+        """Arrive at a tick; record the end of an episode and, at intervals, the positions."""
         self.step, self.at, self.furthest = step, at, max(at, self.furthest)
         if self.between:
             for walker, curves in zip(self.walkers, self.curves, strict=True):
@@ -209,7 +209,7 @@ class Lockstep:
             walker.restore(position)
 
     def _forget_some(self) -> None:
-        """Every other position, the first and the last excepted, if they take too much room."""
+        """Drop every other position, except the first and the last, if they take too much memory."""
         n_bytes = sum(position.n_bytes for kept in self._kept for position in kept.positions)
         if len(self._kept) > _MOST_KEPT or n_bytes > _KEPT_BYTES:
             self._kept = [*self._kept[:-1:2], self._kept[-1]]
@@ -217,5 +217,5 @@ class Lockstep:
 
 
 def _next_chunk(steps: int, seconds: float) -> int:
-    """How many steps to walk before the next look at the clock, if so many took so long."""
+    """The number of steps before the next check of the clock, given the duration of the last ones."""
     return max(1, min(4 * steps, int(steps * _LOOK / max(seconds, 1e-6))))

@@ -1,4 +1,4 @@
-"""The memory of the lab's process: how much it is, how much it may be, and back to the system with what is free."""
+"""The memory of the lab's process: its size, its limit, and returning free memory to the system."""
 
 import ctypes
 import os
@@ -11,13 +11,13 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" el
 
 
 def held() -> float:
-    """Megabytes of this process; 0 where the system does not say."""
+    """The memory of this process in megabytes; 0 if unknown."""
     told = Path("/proc/self/statm")
     return int(told.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6 if told.exists() else 0.0
 
 
 def refuse_if_full() -> None:
-    """Raise InputError if the lab has as much memory as it may."""
+    """Raise InputError if the lab has reached its memory limit."""
     if (now := held()) > MOST:
         raise InputError(
             f"the lab holds {now:,.0f} MB of memory, expected at most {MOST:,} to open a scene: close other tabs, or"
@@ -26,6 +26,6 @@ def refuse_if_full() -> None:
 
 
 def give_back() -> None:
-    """Return to the system what is free: glibc would keep the temporary arrays of every thread, some 40 MB each."""
+    """Return free memory to the system: glibc would keep the temporary arrays of every thread, some 40 MB each."""
     if _trim is not None:
         _trim(0)

@@ -1,4 +1,4 @@
-"""What a page may say to its session, checked; and the greeting that tells the page what there is."""
+"""Messages from a page to its session, validated; and the greeting to the page."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -15,26 +15,27 @@ from backcast.studies.worldspec import Strict
 from backcast.worlds.maze import PAPER_MAZE
 
 SLOWEST, FASTEST = 0.2, 100_000.0  # ticks per second
-_LATEST = 2**53  # the largest whole number of a page
+_LATEST = 2**53  # the largest exact integer in JavaScript
 _At = Annotated[int, Field(ge=0, lt=_LATEST)]
 
 
 class _Message(Strict):
-    """Fields are what they are: no number is made from a text."""
+    """Strict fields: text is not converted to numbers."""
 
     model_config = ConfigDict(strict=True)
 
 
 class Open(_Message):
-    """Make a scene, and show a moment of it."""
+    """Make a scene, and show a moment of it; `again` if the page has shown it before and lost its connection."""
 
     do: Literal["open"]
     config: dict[str, Any]
     at: _At = 0
+    again: bool = False
 
 
 class Play(_Message):
-    """Go on by itself, so many ticks per second."""
+    """Play, with a number of ticks per second."""
 
     do: Literal["play"]
     speed: float = Field(ge=SLOWEST, le=FASTEST)
@@ -54,21 +55,21 @@ class Seek(_Message):
 
 
 class Drawn(_Message):
-    """A frame was drawn; the next one may come."""
+    """A frame was drawn; the next one may be sent."""
 
     do: Literal["drawn"]
     frame: _At
 
 
 class Ask(_Message):
-    """Tell about a state."""
+    """Inspect a state."""
 
     do: Literal["ask"]
     state: _At
 
 
 class More(_Message):
-    """Run further seeds in the background, or stop it."""
+    """Run further seeds in the background, or stop them."""
 
     do: Literal["further"]
     on: bool
@@ -79,7 +80,7 @@ _messages: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discrimin
 
 
 def read_message(text: str) -> Message:
-    """A message; an error says what is wrong with it."""
+    """Parse a message; errors say what is wrong with it."""
     try:
         return _messages.validate_json(text)
     except ValidationError as error:
@@ -89,12 +90,12 @@ def read_message(text: str) -> Message:
 
 
 def error_message(error: InputError, about: str) -> str:
-    """A reply that says what was wrong, and with which fields of a scene."""
+    """A reply that says what is wrong, and in which fields of a scene."""
     return json.dumps({"is": "error", "message": str(error), "about": about, "fields": getattr(error, "fields", ())})
 
 
 def hello() -> dict[str, Any]:
-    """What can be on the screen."""
+    """The worlds and agents that can be shown."""
     return {
         "is": "hello",
         "version": __version__,

@@ -1,4 +1,4 @@
-"""Two agents on their way, as a session needs them: in this process, compiled, or in another one, interpreted."""
+"""The two agents of a session: compiled in this process, or interpreted in another."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -9,13 +9,13 @@ from backcast.lab.lockstep import Lockstep
 
 
 class Moment(NamedTuple):
-    """Where two agents are.
+    """The position of two agents.
 
     Attributes:
         at: ticks so far.
         furthest: the largest `at` ever.
         episode: the number of the episode; −1 before the first.
-        between: whether an episode of both is over, or none has begun.
+        between: whether both have finished an episode, or none has begun.
         finished: whether the last episode is over.
     """
 
@@ -27,26 +27,26 @@ class Moment(NamedTuple):
 
 
 class Pair(Protocol):
-    """Two agents of a scene. Its methods take their time: call them beside the event loop, one at a time."""
+    """Two agents of a scene. Its methods are slow: call them outside the event loop, one at a time."""
 
     @property
     def moment(self) -> Moment:
-        """Where they are."""
+        """Their position."""
 
     def play(self, ticks: int, seconds: float) -> None:
-        """So many ticks, or as many as there is time for; the last one is watched."""
+        """Make a number of ticks, or as many as there is time for; the last one is watched."""
 
     def way_to(self, at: int, episode: int) -> Callable[[float], bool]:
-        """The way to a moment: to be called with seconds to spend until it says True."""
+        """Go to a moment: call it with the seconds to spend until it returns True."""
 
     def frame(self, state: dict[str, Any], known_episodes: int) -> tuple[bytes, int]:
-        """What the page draws, with what the session adds; and how many episodes the page knows then."""
+        """The frame to draw, with the session's state; and the number of episodes that the page then knows."""
 
     def answer(self, s: int) -> dict[str, Any]:
-        """All about a state."""
+        """The page's data on a state."""
 
     def close(self) -> None:
-        """End soon whatever it does, for ever."""
+        """Stop soon and permanently."""
 
 
 class Here:
@@ -57,26 +57,26 @@ class Here:
 
     @property
     def moment(self) -> Moment:
-        """Where they are."""
+        """Their position."""
         pair = self.lockstep
         return Moment(pair.at, pair.furthest, pair.episode, pair.between, pair.finished)
 
     def play(self, ticks: int, seconds: float) -> None:
-        """So many ticks, or as many as there is time for; the last one is watched."""
+        """Make a number of ticks, or as many as there is time for; the last one is watched."""
         self.lockstep.play(ticks, seconds)
 
     def way_to(self, at: int, episode: int) -> Callable[[float], bool]:
-        """The way to a moment: to be called with seconds to spend until it says True."""
+        """Go to a moment: call it with the seconds to spend until it returns True."""
         return self.lockstep.way_to(at, episode)
 
     def frame(self, state: dict[str, Any], known_episodes: int) -> tuple[bytes, int]:
-        """What the page draws, with what the session adds; and how many episodes the page knows then."""
+        """The frame to draw, with the session's state; and the number of episodes that the page then knows."""
         return encode(self.lockstep, state, known_episodes), len(self.lockstep.curves[0].steps)
 
     def answer(self, s: int) -> dict[str, Any]:
-        """All about a state."""
+        """The page's data on a state."""
         return answer(self.lockstep, s)
 
     def close(self) -> None:
-        """End soon whatever it does, for ever."""
+        """Stop soon and permanently."""
         self.lockstep.stop[0] = 1

@@ -51,8 +51,8 @@ PRESETS = (
     Preset(
         name="channelling",
         title="Channelling",
-        sentence="Where many states lead to few, looking back pays: backward planning corrects every state that"
-        " leads to the one just entered, forward planning only the one just left.",
+        sentence="If many states lead to few, backward planning pays, because it corrects every state that leads to the"
+        " one just entered, while forward planning corrects only the one just left.",
         look="the arrows: many to one on the left, one to many on the right",
         config={
             "world": {"kind": "chain", "levels": [24, 6, 2]},
@@ -65,14 +65,14 @@ PRESETS = (
         speed=6,
         ahead="right",
         measured="mean error 5.09 against 4.57, 100 seeds: difference 0.53 [0.43, 0.62], both with the true model;"
-        " beside learning and with counted models it is a tie",
+        " with learning and counted models it is a tie",
     ),
     Preset(
         name="broadcasting",
         title="Broadcasting",
-        sentence="Where few states lead to many, looking ahead pays: forward planning averages over all that may"
-        " follow, backward planning is drawn to whatever came last.",
-        look="level 2: settled soon on the left, moved by every arrival on the right",
+        sentence="If few states lead to many, forward planning pays, because it averages over all possible successors,"
+        " while backward planning follows the most recent one.",
+        look="level 2, which settles soon on the left and moves at every arrival on the right",
         config={
             "world": {"kind": "chain", "levels": [2, 6, 24]},
             "left": _pure("true-forward"),
@@ -84,15 +84,15 @@ PRESETS = (
         speed=6,
         ahead="left",
         measured="mean error 1.59 against 2.71, 100 seeds: difference -1.12 [-1.29, -0.91], both with the true model;"
-        " beside learning and with the paper's softmax models it is the other way round over the states that do not end"
+        " with learning and the paper's softmax models it is the other way round over the states that do not end"
         " an episode, 0.46 [0.33, 0.57], and -0.42 [-0.49, -0.35] over all",
     ),
     Preset(
         name="frame-of-reference",
         title="Frame of reference",
-        sentence="Learning has just corrected s: planning backward from s′ corrects it once more, planning backward"
-        " from s carries the news one step further and finds the way sooner.",
-        look="the goal, which is about to be reached for the first time: how many states change on the right, and how"
+        sentence="Learning has just corrected s, so that backward planning from s′ corrects it once more, while"
+        " backward planning from s passes the change one step further and finds the path sooner.",
+        look="the goal, which is about to be reached for the first time. How many states change on the right, and how"
         " many on the left? Then raise the speed.",
         config={
             "world": {"kind": "maze"},
@@ -110,10 +110,10 @@ PRESETS = (
     Preset(
         name="stochastic-rewards",
         title="Stochastic rewards",
-        sentence="When the goal pays only every other time, backward planning passes what was just learned on to all"
-        " states that led there, and needs fewer steps than forward planning.",
-        look="the steps per episode, fewer on the right, although over all states alike the values on the left are"
-        " no worse: what counts are the states on the way.",
+        sentence="If the goal pays only every other time, backward planning passes each new estimate on to all states"
+        " that led there, and needs fewer steps than forward planning.",
+        look="the steps per episode, which are fewer on the right. Averaged over all states, the values on the left are"
+        " no worse, but only the states on the path count.",
         config={
             "world": {"kind": "maze", "reward_probability": 0.5},
             "left": _counted("forward", "current", **_NOISY),
@@ -129,10 +129,10 @@ PRESETS = (
     Preset(
         name="stochastic-transitions",
         title="Stochastic transitions",
-        sentence="When half of all moves slip, the paper's softmax model leads forward planning far astray; planning"
-        " backward from s with the same kind of model, the agent arrives in less than half as many steps.",
-        look="the left agent's way, and the steps of its episodes; a softmax leaves some probability to every state,"
-        " so that each backward correction moves all of them a little.",
+        sentence="If half of all moves slip, the paper's softmax model misleads forward planning, while backward"
+        " planning from s with the same kind of model needs less than half as many steps.",
+        look="the left agent's trajectory, and the steps of its episodes. A softmax leaves some probability to every"
+        " state, so that each backward correction moves all of them a little.",
         config={
             "world": {"kind": "maze", "slip": 0.5},
             "left": {"kind": "forward", "frame": "current", **_NOISY},
@@ -149,10 +149,10 @@ PRESETS = (
     Preset(
         name="choosing",
         title="Choosing",
-        sentence="Neither direction is always right: blend looks ahead from the state just left, looks back where that"
-        " promises most, and stops where a real step brings more.",
-        look="the words on the right, which say what each state promised. The goal is about to be reached for the first"
-        " time: the news travel back until they are worth less than a real step. Then raise the speed.",
+        sentence="Neither direction is always right, so blend looks ahead from the state just left, looks back where"
+        " that promises most, and stops where a real step brings more.",
+        look="the sentence on the right, which says what each state promised. The goal is about to be reached for the"
+        " first time. The change travels back until it is worth less than a real step. Then raise the speed.",
         config={
             "world": {"kind": "maze", "slip": 0.2},
             "left": _counted("backward", "previous", **_NOISY),

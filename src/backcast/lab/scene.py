@@ -1,4 +1,4 @@
-"""A scene: the world and the two agents of a configuration, with what is true about the world."""
+"""A scene: the world and the two agents of a configuration, with the truth about the world."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -28,12 +28,12 @@ T = TypeVar("T")
 
 
 class Era:
-    """What is true while a world does not change: all the time, unless the world is one that changes.
+    """The truth during a period in which a world does not change.
 
     Attributes:
-        world: the world of this time.
-        begins: after how many real steps of the left and of the right agent it begins.
-        layout: where states are drawn.
+        world: the world in this period.
+        begins: the numbers of real steps of the left and of the right agent at which it begins.
+        layout: the positions of states.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Era:
 
     @cached_property
     def judged(self) -> Mask:
-        """States whose error counts: those that do not end an episode and, in control, can be reached."""
+        """The states whose error counts: non-terminal states that, in control, can be reached."""
         inner = ~self.world.mdp.terminal
         return inner if self.world.is_prediction else inner & self.world.mdp.reachable
 
@@ -64,21 +64,21 @@ class Era:
 
     @property
     def shown_truth(self) -> list[float | None]:
-        """The exact values for the page; None where no way leads."""
+        """The exact values for the page; None for unreachable states."""
         shown = self.world.mdp.reachable | self.judged
         return [float(v) if known else None for v, known in zip(self.truth, shown, strict=True)]
 
 
 class Scene:
-    """What both agents share.
+    """The common data of both agents.
 
     Attributes:
-        config: what was asked for.
-        world: as drawn for the seed.
+        config: the configuration.
+        world: the world drawn for the seed.
         agents: left and right.
-        limit: where episodes are cut off.
-        eras: what is true at the beginning and, in a world that changes, later.
-        is_changeable: whether cells can be changed while agents live in it.
+        limit: number of steps after which episodes are truncated.
+        eras: the truth at the beginning and, in a world that changes, later.
+        is_changeable: whether cells can be changed during a run.
     """
 
     def __init__(self, config: LabConfig) -> None:
@@ -96,7 +96,7 @@ class Scene:
             _refuse_large(side, agent, self.world)
 
     def _changed(self, drawn: World) -> tuple[Era, ...]:
-        """What a maze becomes by the changes that are made while agents live in it; those of one moment are one."""
+        """The mazes after manual changes during a run; simultaneous changes are combined."""
         if not self.is_changeable:
             raise InputError(f"{drawn.name} cannot be changed; mazes can that do not change by themselves")
         given = self.config.world.arguments
@@ -116,7 +116,7 @@ class Scene:
         return self.config.episodes
 
     def parts_of(self, agent: Agent) -> Parts:
-        """An agent that has not begun."""
+        """An agent before its first episode."""
         side = "left" if agent is self.agents[0] else "right"
         return _named(side, partial(agent.build, setup_for(self.world, self.config.seed, self.limit)))
 
@@ -131,7 +131,7 @@ class Scene:
         return max(k for k, era in enumerate(self.eras) if era.begins[side] <= taken)
 
     def holds_until(self, side: int, taken: int, most: int) -> int:
-        """The number of real steps, at most `most`, up to which that era holds."""
+        """The number of real steps, at most `most`, up to which that era lasts."""
         return min((era.begins[side] for era in self.eras if taken < era.begins[side] < most), default=most)
 
     @cached_property
@@ -142,11 +142,11 @@ class Scene:
         return (low, high) if high > low else (low, low + 1.0)
 
     def name_of(self, s: int) -> str:
-        """What a state is called."""
+        """The name of a state."""
         return str(self.eras[0].layout["names"][s])
 
     def describe(self) -> dict[str, Any]:
-        """All that the page must know about the scene."""
+        """The page's data on the scene."""
         given = self.config.given()
         first, *later = self.eras
         of_the_moment = " of the moment" if later else ""
@@ -181,7 +181,7 @@ def _eras(world: World) -> tuple[Era, ...]:
 
 
 def _then(later: Change | None, era: tuple[tuple[int, int], World]) -> Change:
-    """What a world becomes that becomes something else later: agents know what can ever be."""
+    """A world with a later change, so that agents know everything that may ever be possible."""
     (step, _), world = era
     return Change(step, replace(world, later=later))
 
@@ -195,7 +195,7 @@ def _named(field: str, build: Callable[[], T]) -> T:
 
 
 def _refuse_large(side: str, agent: Agent, world: World) -> None:
-    """Refuse models that connect everything with everything, and planning that branches too often."""
+    """Raise on models that connect too many pairs, and on planning that branches too often."""
     pairs = world.n_states * world.n_actions
     all_pairs = KINDS[agent.kind].connects_pairs
     rows = pairs if all_pairs else world.n_states

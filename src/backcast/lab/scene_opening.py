@@ -1,4 +1,4 @@
-"""A scene in the making: long work, done by threads that ask between its pieces whether anybody still wants it."""
+"""Opening a scene: slow work in threads, which check between steps whether it is still needed."""
 
 import json
 from functools import partial
@@ -14,11 +14,11 @@ from backcast.lab.lockstep import NEVER, Lockstep
 from backcast.lab.presets import PRESETS
 from backcast.lab.scene import Scene
 
-_WARMING = 2.0  # seconds of the first episode that are walked, so that all kernels are loaded
+_WARMING = 2.0  # seconds for which the first episode is run, to load all kernels
 
 
 class Opening:
-    """What a page wants to see, until its agents are compiled or it is abandoned.
+    """A requested scene, until its agents are compiled or it is abandoned.
 
     Args:
         config: the scene, as the page has sent it.
@@ -34,7 +34,7 @@ class Opening:
         self.scene: Scene
 
     def abandon(self) -> None:
-        """End soon, unless it is made already; a kernel that is being compiled in this process is compiled first."""
+        """Stop soon, unless it is made already; a kernel being compiled in this process is finished first."""
         self._stop[0] = 1
 
     @property
@@ -43,7 +43,7 @@ class Opening:
         return self.scene.config.given()
 
     def describe(self) -> str:
-        """Make the scene; what the page is told of it."""
+        """Make the scene; return the page's data on it."""
         memory.refuse_if_full()
         self._refuse_abandoned()
         self.scene = Scene(read_config(self._config))
@@ -51,7 +51,7 @@ class Opening:
         return json.dumps(self.scene.describe(), allow_nan=False)
 
     def loaded(self) -> Lockstep | None:
-        """The agents, ready to go; None if something has to be compiled for them."""
+        """The agents, ready to run; None if something has to be compiled for them."""
         self._refuse_abandoned()
         try:
             return loaded(partial(warmed_up, self.scene, self._stop))
@@ -61,7 +61,7 @@ class Opening:
             memory.give_back()
 
     def compiled(self) -> Lockstep:
-        """The agents, ready to go, after another process has compiled what they need."""
+        """The agents, ready to run, after another process has compiled what they need."""
         self._refuse_abandoned()
         try:
             return with_kernels("open", self.given, self._stop, partial(warmed_up, self.scene, self._stop), self._take)
@@ -80,7 +80,7 @@ class Ahead:
     """The panels that a page may open next: their agents are compiled while it shows another.
 
     Args:
-        given: the scene on the screen; if it is no panel, nothing is compiled.
+        given: the scene on the screen; if it is not a panel, nothing is compiled.
     """
 
     def __init__(self, given: dict[str, Any]) -> None:
@@ -97,11 +97,11 @@ class Ahead:
                 _compiled_ahead.append(panel)
 
     def finish(self) -> None:
-        """Begin with no other panel: the page has opened one, perhaps that which is being compiled."""
+        """Start no further panel: the page has opened one, perhaps the one being compiled."""
         self._panels = []
 
     def stop(self) -> None:
-        """End soon: the page is closed."""
+        """Stop soon: the page is closed."""
         self.finish()
         self._stop[0] = 1
 

@@ -61,6 +61,7 @@ class Session:
         self._wanted: Go | Seek | None = None  # a moment that is wanted
         self._aim: tuple[int, int] | None = None  # the same as a tick and an episode, whatever is first
         self._goal: Callable[[float], bool] | None = None  # the way there: to be called until it says that it is done
+        self._seen = 0  # earlier moments have been on the screen: they are not shown on the way
         self._asked: int | None = None  # a state that is asked about
         self._report: dict[str, Any] | None = None  # of further seeds, not told yet
         self._speed, self._playing, self._clock = 10.0, False, 0.0
@@ -114,7 +115,7 @@ class Session:
         elif isinstance(message, More):
             self._want_further(message.on)
         else:
-            self._playing, self._changed, self._wanted = False, True, message
+            self._playing, self._changed, self._wanted, self._seen = False, True, message, 0
 
     def _abandon_opening(self) -> None:
         if self._preparing is not None:
@@ -168,7 +169,7 @@ class Session:
         if self._ahead is not None:
             self._ahead.finish()
         self._shown, self._known, self._changed, self._asked = opening, 0, True, None
-        self._clock = time.monotonic()
+        self._clock, self._seen = time.monotonic(), wanted.at if wanted.again else 0
         await self._send_text(told)
         if self._aim is None:
             self._aim = (wanted.at, NEVER)
@@ -231,6 +232,7 @@ class Session:
         before = self._pair.moment if self._pair is not None else Moment(0, 0, -1, True, False)
         self._pair = here = Here(lockstep)
         self._goal, self._changed = _catch_up(here, before, self._aim), True
+        self._seen = max(self._seen, before.at)
         if self._shown is not None:
             self._look_ahead(self._shown)
 
@@ -274,7 +276,7 @@ class Session:
             if not done and time.monotonic() - started > _PATIENCE:
                 started = time.monotonic()
                 await self._tell({"is": "busy", "about": "running", "at": pair.moment.at})
-                if self._drawn:
+                if self._drawn and pair.moment.at >= self._seen:
                     await self._send_frame(pair)
         if done:
             self._goal, self._aim, self._changed, self._clock = None, None, True, time.monotonic()

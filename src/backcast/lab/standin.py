@@ -131,7 +131,7 @@ class StandIn:
         self._ask(do="play", ticks=ticks, seconds=seconds)
 
     def way_to(self, at: int, episode: int) -> Callable[[float], bool]:
-        """The way to a moment: to be called with seconds to spend until it says True."""
+        """Go to a moment: call it with the seconds to spend until it returns True."""
         aimed = False
 
         def go_on(seconds: float) -> bool:

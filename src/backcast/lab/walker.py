@@ -86,7 +86,7 @@ class Walker:
 
     @property
     def lost(self) -> bool:
-        """Whether its values exploded; it then stays where it is."""
+        """Whether its values diverged; it then stays where it is."""
         return self.now.place.lost
 
     @property
@@ -100,7 +100,7 @@ class Walker:
         return self.scene.era(self.side, self.now.taken)
 
     def table_at(self, taken: int) -> Table:
-        """The world after so many real steps as compiled loops walk it."""
+        """The world in force after a number of real steps, for compiled loops."""
         return self.scene.eras[self.scene.era(self.side, taken)].world.steps_table
 
     @property
@@ -153,7 +153,7 @@ class Walker:
             yield from _first_plans(now.parts, self.rates, s)
 
     def walk_to(self, steps: int) -> None:
-        """Go on, compiled, until the episode has so many steps or is over."""
+        """Continue, compiled, until the episode has `most` steps or is over."""
         if self.over:
             return
         now = self.now
@@ -171,7 +171,7 @@ class Walker:
             changes = list(self._watched(begins))
         if not changes:
             over = f"Its episode was over after {counted(self.now.place.steps, 'step')}; it waits."
-            return Credit(words="Its values exploded; it stands still." if self.lost else over)
+            return Credit(words="Its values diverged; it stays where it is." if self.lost else over)
         return credit_of(changes, self.scene.name_of)
 
     def _watched(self, begins: bool) -> Iterator[ValueChange]:

@@ -1,4 +1,4 @@
-"""What is learned from real steps, without planning: TD, SARSA, over one step or several; traces, Monte Carlo."""
+"""Learning values from real steps: TD and SARSA over one or several steps, traces, Monte Carlo."""
 
 from backcast.learners.contract import Learner
 from backcast.learners.expected_trace import ExpectedTraceLearner, ExpectedTraces

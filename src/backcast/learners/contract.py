@@ -1,4 +1,4 @@
-"""What the loop may ask of a learner."""
+"""The interface of learners."""
 
 from typing import Any, Protocol
 
@@ -9,20 +9,20 @@ from backcast.values.contract import Values
 
 
 class LearnerPart(Protocol):
-    """What an author writes: it learns values, those that its kind gives it, from real steps."""
+    """The methods an author writes: learn values, given by the kind, from real steps."""
 
     def update(self, values: Any, step: Step, discount: float, rates: Vector) -> int:
-        """Learn from one step; the number of value updates."""
+        """Learn from one step; return the number of value updates."""
 
 
 class Learner(LearnerPart, Protocol):
-    """What may be asked; `part` has added the defaults."""
+    """The full interface; `part` adds the defaults."""
 
     def conclude(self, values: Any, s: int, ends: bool, discount: float, rates: Vector) -> int:
-        """Learn when an episode is over, which `ends` in s or was cut off there; the number of value updates."""
+        """Learn at the end of an episode (`ends` in s, or truncated there); return the number of value updates."""
 
 
 @optional("conclude")
 def _has_learned(self: object, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
-    """Most learners have learned everything when an episode is over."""
+    """By default, nothing is left to learn when an episode is over."""
     return 0

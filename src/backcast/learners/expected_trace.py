@@ -1,13 +1,13 @@
-"""Expected eligibility traces: credit for all pairs that may have led here, not only for those of this episode.
+"""Expected eligibility traces: credit for all pairs that may have led here, not only those of this episode.
 
-ET(λ) of van Hasselt et al. (2021) in tables: the accumulating trace e_t of TD(λ) is replaced by what it is on average,
+ET(λ) of van Hasselt et al. (2021) in tables: the accumulating trace e_t of TD(λ) is replaced by its expectation,
 learned by Monte Carlo,
 
     z(S_t, A_t) ← z(S_t, A_t) + β (e_t − z(S_t, A_t))        z(s, a) ≈ E[e_t | S_t = s, A_t = a]
     q ← q + α δ_t z(S_t, A_t)
 
-In prediction z(s)[s̃] becomes Σ_k (γλ)^k P←⁽ᵏ⁾(s̃ | s) over ways that begin within the episode: a backward model that is
-discounted and summed over all numbers of steps. In control e_t is cut as in Watkins's Q(λ).
+In prediction z(s)[s̃] becomes Σ_k (γλ)^k P←⁽ᵏ⁾(s̃ | s) over paths that begin within the episode: a discounted backward
+model, summed over all numbers of steps. In control e_t is cut as in Watkins's Q(λ).
 """
 
 from typing import NamedTuple
@@ -25,12 +25,12 @@ from backcast.values.targets import td_error
 
 @part
 class ExpectedTraces(NamedTuple):
-    """What is learned: a row z(s, a) for each pair.
+    """Expected traces: a row z(s, a) for each pair.
 
     Attributes:
         current: one row, e_t.
         expected: a row for each pair s·A + a over the pairs before it, z(s, a).
-        step_size: β, of a visit to a pair.
+        step_size: β of a visit to a pair.
         lam: λ.
     """
 
@@ -40,9 +40,9 @@ class ExpectedTraces(NamedTuple):
     lam: float
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
-        """From e_{t−1} to e_t, which already includes this visit; then z(s, a) moves towards it.
+        """Update e_{t−1} to e_t, which includes this visit; then move z(s, a) towards it.
 
-        The step size is that of the model, but at first as large as it takes to make the row a mean.
+        The step size is that of the model, but at least large enough to make the row begin as a mean.
         """
         visit(self.current, values, step, discount * self.lam, False)
         row = step.s * values.n_actions + step.a

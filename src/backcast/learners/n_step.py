@@ -2,11 +2,11 @@
 
     q(S_t, A_t) ← q(S_t, A_t) + α (R_{t+1} + … + γⁿ⁻¹ R_{t+n} + γⁿ max_a q(S_{t+n}, a) − q(S_t, A_t))
 
-n steps later; at the end of an episode with the steps that there were (Sutton and Barto, 2018, section 7.1). In control
-the policy that acts is not the greedy one that is evaluated. As in Watkins (1989), a return is cut at the first action
-after A_t that is not greedy: what follows it says nothing about the greedy policy, and the return ends with the largest
-value of the state in which it was taken. What Mnih et al. (2016) call n-step Q-learning is not cut, and learns
-something between the values of the two policies.
+n steps later; at the end of an episode with the remaining steps (Sutton and Barto, 2018, section 7.1). In control the
+behaviour policy is not the greedy policy that is evaluated. As in Watkins (1989), a return is cut at the first
+non-greedy action after A_t: what follows it says nothing about the greedy policy, and the return bootstraps from the
+largest value of the state in which that action was taken. The n-step Q-learning of Mnih et al. (2016) is not cut, and
+learns something between the values of the two policies.
 """
 
 from typing import NamedTuple
@@ -21,14 +21,14 @@ from backcast.values.policies import greedy_chance
 
 @part
 class NStep(NamedTuple):
-    """n-step TD or Watkins's n-step Q-learning. Every visit is learned from once."""
+    """n-step TD or Watkins's n-step Q-learning. Each visit is learned from once."""
 
     window: Window
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
-        """One update for the step n − 1 before this one, and for all before it if this one explores.
+        """Update the step n − 1 before this one, and all others held if this one explores.
 
-        Whether an action is greedy is judged by the values with which it was chosen; one that ties with the best is.
+        An action counts as greedy by the values with which it was chosen; ties with the best are greedy.
         """
         if step.first:
             self.window.clear()
@@ -41,5 +41,5 @@ class NStep(NamedTuple):
         return updates
 
     def conclude(self, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
-        """One update for each step that is left; where the episode was cut off, returns go on with max_a q(s, a)."""
+        """Make one update for each step left; if the episode was truncated, returns bootstrap from max_a q(s, a)."""
         return self.window.learn_all(values, 0.0 if ends else values.best(s), rates)

@@ -18,7 +18,7 @@ class TD(NamedTuple):
     step_size: StepSizes = SCHEDULED
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
-        """One update of q(s, a); the number of value updates."""
+        """Make one update of q(s, a); return the number of value updates."""
         if not self.learns:
             return 0
         pair = step.s * values.n_actions + step.a

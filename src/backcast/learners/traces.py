@@ -1,15 +1,15 @@
-"""Eligibility traces, online and looking back: TD(λ) for prediction (A = 1), Watkins's Q(λ) for control.
+"""Eligibility traces, online: TD(λ) for prediction (A = 1), Watkins's Q(λ) for control.
 
     δ_t = R_{t+1} + γ max_a q(S_{t+1}, a) − q(S_t, A_t)
     e_t(s, a) = γλ e_{t−1}(s, a), and at (S_t, A_t) one more (accumulating traces) or just 1 (replacing traces)
     q(s, a) ← q(s, a) + α δ_t e_t(s, a)   for all pairs
 
-with e_{t−1} = 0 at the first step of an episode and, in Watkins's Q(λ), where A_t is not greedy: what follows then says
-nothing about the greedy policy at the pairs before (Sutton, 1988; Watkins, 1989; Singh and Sutton, 1996).
+with e_{t−1} = 0 at the first step of an episode and, in Watkins's Q(λ), if A_t is not greedy: what follows then says
+nothing about the greedy policy at earlier pairs (Sutton, 1988; Watkins, 1989; Singh and Sutton, 1996).
 
-In averages a visit is one update, and what follows it belongs to it: α is divided by the number of visits to (s, a).
-Then λ = 1 gives the mean of the returns where no pair is visited twice. (The sum of all traces of a pair would count
-one return as 1 / (1 − γλ) updates.)
+With averaged step sizes a visit is one update, including everything that follows it: α is divided by the number of
+visits to (s, a). Then λ = 1 gives the mean of the returns if no pair is visited twice. (The sum of all traces of a pair
+would count one return as 1 / (1 − γλ) updates.)
 """
 
 from typing import NamedTuple
@@ -24,20 +24,20 @@ from backcast.values.policies import greedy_chance
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.targets import td_error
 
-# A smaller trace is dropped. It would move a value by less than this part of a TD error, which no reported digit shows,
-# and to keep it would cost as much as to keep a large one.
+# Smaller traces are dropped. They would change a value by less than this fraction of a TD error, which no reported
+# digit shows, and keeping them would cost as much as keeping large ones.
 SMALLEST = 1e-8
 
 
 @part
 class Traces(NamedTuple):
-    """Rows of traces over N pairs, each a list of those that are not 0; row i has the places i · N … (i + 1) · N − 1.
+    """Rows of traces over N pairs, each a list of the nonzero ones; row i has the places i · N … (i + 1) · N − 1.
 
     Attributes:
-        used: (rows,) how many traces of a row are not 0.
-        key: (rows · N,) the pair s·A + a.
-        weight: (rows · N,) its trace.
-        where: (rows · N,) one more than the place in its row of each pair; 0 if its trace is 0.
+        used: (rows,), the number of nonzero traces of each row.
+        key: (rows · N,), the pair s·A + a.
+        weight: (rows · N,), its trace.
+        where: (rows · N,), one more than the place of each pair in its row; 0 if its trace is 0.
         width: N.
     """
 
@@ -58,7 +58,7 @@ class Traces(NamedTuple):
         return first + self.where[first + key] - 1
 
     def fade(self, row: int, factor: float) -> None:
-        """All traces of a row times a factor; those that become too small are dropped, the last filling the gap."""
+        """Multiply all traces of a row by a factor; drop those that become too small, filling the gap with the last."""
         first = row * self.width
         k, last = first, first + self.used[row]
         while k < last:
@@ -76,7 +76,7 @@ class Traces(NamedTuple):
 
     @in_python
     def forget_states(self, states: Indices, n_actions: int) -> None:
-        """The traces of these states are 0: their numbers are given to others."""
+        """Set the traces of these states to 0, because their numbers are reused."""
         for row in range(len(self.used)):
             first = row * self.width
             kept = [k for k in range(first, first + self.used[row]) if self.key[k] // n_actions not in states]
@@ -86,7 +86,7 @@ class Traces(NamedTuple):
                 self.weight[self.place_of(row, one)] = size
 
     def wipe(self, row: int) -> None:
-        """All traces of a row are 0."""
+        """Set all traces of a row to 0."""
         first = row * self.width
         for k in range(first, first + self.used[row]):
             self.where[first + self.key[k]] = 0
@@ -94,7 +94,7 @@ class Traces(NamedTuple):
 
 
 def no_traces(rows: int, pairs: int) -> Traces:
-    """Rows in which all traces are 0; memory is taken as it is written to."""
+    """Rows in which all traces are 0; memory is allocated as it is written to."""
     places = rows * pairs
     key, where = np.zeros(places, dtype=np.int64), np.zeros(places, dtype=np.int64)
     return Traces(np.zeros(rows, dtype=np.int64), key, np.zeros(places), where, pairs)
@@ -102,10 +102,10 @@ def no_traces(rows: int, pairs: int) -> Traces:
 
 @kernel
 def visit(traces: Traces, values: Values, step: Step, decay: float, replacing: bool) -> None:
-    """From e_{t−1} to e_t, in a single row.
+    """Update e_{t−1} to e_t, in a single row.
 
-    Whether the action was greedy is judged by the values with which it was chosen, those before this step is learned
-    from; an action that ties with the best is greedy.
+    An action counts as greedy by the values with which it was chosen, before this step is learned from; ties with the
+    best are greedy.
     """
     if step.first or greedy_chance(values, step.s, step.a) == 0.0:
         traces.wipe(0)
@@ -117,7 +117,7 @@ def visit(traces: Traces, values: Values, step: Step, decay: float, replacing: b
 
 @kernel
 def credit(values: Values, traces: Traces, row: int, change: float, step_size: StepSizes) -> int:
-    """Move each pair with a trace in this row by change · trace: q ← q + α δ e; how many there are."""
+    """Move each pair with a trace in this row by change · trace: q ← q + α δ e; return their number."""
     first = row * traces.width
     for k in range(first, first + traces.used[row]):
         values.nudge(traces.key[k], step_size.of(traces.key[k], change * traces.weight[k], 0.0))
@@ -132,7 +132,7 @@ class TraceLearner(NamedTuple):
         traces: one row, e_t.
         lam: λ.
         replacing: whether a visit sets a trace to 1 instead of adding 1. Traces of other actions in the state stay.
-        step_size: of a visit to a pair.
+        step_size: step size of a visit to a pair.
     """
 
     traces: Traces
@@ -141,7 +141,7 @@ class TraceLearner(NamedTuple):
     step_size: StepSizes = SCHEDULED
 
     def update(self, values: Values, step: Step, discount: float, rates: Vector) -> int:
-        """One update for each pair that has a trace."""
+        """Make one update for each pair that has a trace."""
         delta = td_error(values, step, discount)
         visit(self.traces, values, step, discount * self.lam, self.replacing)
         self.step_size.of(step.s * values.n_actions + step.a, 0.0, 1.0)

@@ -1,10 +1,10 @@
-"""The last n steps of an episode, and the returns over them that n-step methods learn from.
+"""The last n steps of an episode, and the n-step returns over them.
 
-    G_{t:t+n} = R_{t+1} + γ R_{t+2} + … + γⁿ⁻¹ R_{t+n} + γⁿ v        v: what the state reached is worth
+    G_{t:t+n} = R_{t+1} + γ R_{t+2} + … + γⁿ⁻¹ R_{t+n} + γⁿ v        v: the value of the state reached
 
-A sum over n steps after each step would cost n. So steps are kept in blocks of n. The last n steps are the end of one
-block and the beginning of the next; of the first, sums from each of its steps to its end were made when it was over, of
-the second, one sum grows with it. That costs the same whatever n is, and subtracts nothing.
+A sum over n steps after each step would cost O(n). So steps are kept in blocks of n. The last n steps are the end of
+one block and the beginning of the next. For the first block, the sums from each of its steps to its end were computed
+when it was full; for the second, one sum grows with it. The cost does not depend on n, and nothing is subtracted.
 """
 
 from typing import NamedTuple
@@ -20,16 +20,16 @@ from backcast.values.step_sizes import SCHEDULED, StepSizes
 
 @part
 class Window(NamedTuple):
-    """Up to n steps that are not learned from yet.
+    """Up to n steps that were not learned from yet.
 
     Attributes:
-        pairs: (n,) s·A + a of each place of a block; −1 if the number of the state was given to another.
-        earned: (n,) the reward of each.
-        onward: (n,) what was earned from each on, to the end of the block before: R + γ R + ….
-        begun: (1,) what was earned since this block began, discounted to its beginning.
+        pairs: (n,), s·A + a at each place of a block; −1 if the number of the state was reused.
+        earned: (n,), the reward of each.
+        onward: (n,), discounted rewards from each to the end of the previous block: R + γ R + ….
+        begun: (1,), discounted rewards since this block began.
         powers: (n + 1,) 1, γ, …, γⁿ.
-        clock: (2,) how many steps are held, and the place of the next one.
-        step_size: of an update of a pair.
+        clock: (2,), the number of steps held, and the place of the next one.
+        step_size: step size of an update of a pair.
     """
 
     pairs: Indices
@@ -41,11 +41,11 @@ class Window(NamedTuple):
     step_size: StepSizes
 
     def clear(self) -> None:
-        """No step is held."""
+        """Drop all steps."""
         self.clock[0] = self.clock[1] = 0
 
     def enter(self, pair: int, r: float) -> None:
-        """One more step; there must be room for it."""
+        """Add a step; there must be room for it."""
         place = self.clock[1]
         if place == 0:
             self.begun[0] = 0.0
@@ -64,14 +64,14 @@ class Window(NamedTuple):
         return self.clock[0] == self.pairs.size
 
     def learn_oldest(self, values: Values, v: float, rates: Vector) -> int:
-        """The oldest of n steps is learned from and dropped; v is what the state reached is worth."""
+        """Learn from the oldest of n steps and drop it; v is the value of the state reached."""
         n, place = self.pairs.size, self.clock[1]
         g = self.begun[0] if place == 0 else self.onward[place] + self.powers[n - place] * self.begun[0]
         self.clock[0] -= 1
         return self.move_towards(values, place, g + self.powers[n] * v, rates)
 
     def learn_all(self, values: Values, v: float, rates: Vector) -> int:
-        """All steps that are held are learned from, the oldest first, and dropped; v is as above."""
+        """Learn from all steps held, the oldest first, and drop them; v is as in `update_oldest`."""
         n, held, place, g = self.pairs.size, self.clock[0], self.clock[1], v
         for _ in range(held):
             place = place - 1 if place > 0 else n - 1
@@ -85,7 +85,7 @@ class Window(NamedTuple):
         return updates
 
     def move_towards(self, values: Values, place: int, target: float, rates: Vector) -> int:
-        """The value of a pair moves towards its return; the number of value updates."""
+        """Move the value of a pair towards its return; return the number of value updates."""
         if self.pairs[place] < 0:
             return 0
         pair = self.pairs[place]
@@ -94,12 +94,12 @@ class Window(NamedTuple):
 
     @in_python
     def forget_states(self, states: Indices, n_actions: int) -> None:
-        """Nothing is learned about visits to these states, whose numbers are given to others."""
+        """Drop visits to these states, whose numbers are reused."""
         self.pairs[np.isin(self.pairs // n_actions, states)] = -1
 
 
 def empty_window(n: int, discount: float, step_size: StepSizes = SCHEDULED) -> Window:
-    """Room for n steps, which are learned from with these step sizes."""
+    """A window for n steps, with these step sizes."""
     powers = np.cumprod(np.append(1.0, np.full(n, float(discount))))
     pairs, clock = np.zeros(n, dtype=np.int64), np.zeros(2, dtype=np.int64)
     return Window(pairs, np.zeros(n), np.zeros(n), np.zeros(1), powers, clock, step_size)

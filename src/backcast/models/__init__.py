@@ -1,4 +1,4 @@
-"""What is learned about the world: rows of probabilities, looking forward or backward."""
+"""Models of the world: rows of probabilities, forward or backward."""
 
 from backcast.models.backward import BackwardModel
 from backcast.models.contract import BackwardRows, Model

@@ -22,16 +22,15 @@ class BackwardModel(NamedTuple):
     The reward belongs to the pair (s̃, s) in prediction, r(s̃, s), and to the state s in control, r(s), as in the
     paper's experiments.
 
-    Attributes:
-        rows: probabilities and, in prediction, rewards of the predecessors.
-        state_reward: (S,) r(s), used in control.
-        n_actions: A.
-        by_pair: whether rewards belong to pairs.
-        learns: False for a true model.
-        forgets: by how much a row is drawn back before each step of it.
-        target_policy: the policy that steps are weighted towards, see `importance`.
-        restarts: of a true model, the terminal states that lead to each s; empty where nobody asks for them.
-        step_size: of r(s).
+    rows: probabilities and, in prediction, rewards of the predecessors.
+    state_reward: (S,), r(s), used in control.
+    n_actions: A.
+    by_pair: whether rewards belong to pairs.
+    learns: False for a true model.
+    forgets: rate at which a row decays before each update of it.
+    target_policy: the policy of importance weights, see `importance`.
+    restarts: for a true model, the terminal states that lead to each s; empty if not needed.
+    step_size: step size of r(s).
     """
 
     rows: OutcomeRows
@@ -62,7 +61,7 @@ class BackwardModel(NamedTuple):
             self.state_reward[step.s2] += rate * (step.r - self.state_reward[step.s2])
 
     def prefetch_state(self, s: int, here: int) -> None:
-        """Ask memory for what is known of s."""
+        """Prefetch the data of s."""
         self.rows.prefetch_row(s, here)
         prefetch(self.state_reward, s)
 
@@ -71,7 +70,7 @@ class BackwardModel(NamedTuple):
         return not first or not self.learns
 
     def ended_before(self, s: int, left: float) -> int:
-        """The terminal state that led to s, for what a row leaves of a uniform number, or −1."""
+        """The terminal state that led to s, for the remainder of a uniform number after the row, or −1."""
         return draw_restart(self.restarts, self.restarts.total, s, left)
 
     def base(self, s: int, best: float, discount: float) -> float:
@@ -84,7 +83,7 @@ class BackwardModel(NamedTuple):
 
     @in_python
     def predecessors(self, s: int) -> Known:
-        """The pairs that lead to s; how far they are discounted is not kept: γ, or 0 at an end."""
+        """The pairs that lead to s; discounts are not stored: they are γ, or 0 at an end."""
         known = known_of(self.rows, s)
         return known._replace(reward=known.reward + self.state_reward[s], discount=None)
 
@@ -95,5 +94,5 @@ class BackwardModel(NamedTuple):
 
     @in_python
     def contains_restarts(self) -> bool:
-        """True rows do."""
+        """Whether rows contain restarts: true rows do."""
         return self.rows.width == 0

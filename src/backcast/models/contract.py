@@ -1,13 +1,13 @@
-"""What learners, planners and those who look at a model may ask of it.
+"""The interface of models for learners, planners and observers.
 
-**Every model** has `learn`; all else has a default.
+**Every model** has `learn`; everything else has a default.
 
-**A backward model that backward planners plan with** keeps its predecessors in rows (`rows`: softmax, counts or true
-ones, see `backcast.models.rows`). A planner that plans from s looks at the rows first_row(s) … last_row(s) − 1. An
-entry at a place of a row stands for the pair s̃·A + ã = pair(row, key), has the probability weight · share · factor(row)
-and is corrected towards target(place, base, best), where `best` is max_a q(s, a) and `base` is asked once for all
-entries. By default there is one row for each state, its keys are pairs, and beside each entry stand the mean reward on
-the way and the mean discount: then `rows` and `learn` are all that a model needs.
+**A backward model for backward planners** stores predecessors in rows (`rows`: softmax, counts or true rows, see
+`backcast.models.rows`). A planner that plans from s reads the rows first_row(s) … last_row(s) − 1. An entry at a place
+of a row stands for the pair s̃·A + ã = pair(row, key). It has the probability weight · share · factor(row) and is
+corrected towards target(place, base, best), where `best` is max_a q(s, a) and `base` is computed once for all entries.
+By default there is one row for each state, its keys are pairs, and each entry has the mean reward and the mean discount
+on the path: then `rows` and `learn` are all that a model needs.
 """
 
 from collections.abc import Sequence
@@ -23,97 +23,97 @@ R = TypeVar("R")
 
 
 class ModelPart(Protocol):
-    """What an author writes: it learns about the world."""
+    """The methods an author writes: learn about the world."""
 
     def learn(self, values: Any, step: Step, discount: float, rates: Vector) -> None:
-        """Learn from a step; `values` are those before it is learned from."""
+        """Learn from a step; `values` are those before the learner's update."""
 
 
 class Model(ModelPart, ReadableModel, Protocol):
-    """What may be asked of a model; `part` has added the defaults."""
+    """The full interface of a model; `part` adds the defaults."""
 
     def restart(self, s: int, rates: Vector) -> None:
         """Learn that an episode begins in s."""
 
     def prefetch_state(self, s: int, here: int) -> None:
-        """Ask memory for what is kept of s, where the agent, which is `here`, may be next; asked in large worlds."""
+        """Prefetch the data of s, a possible next state of the agent, which is `here`; called in large worlds."""
 
     def prefetch_ahead(self, s: int) -> None:
-        """Ask memory for what looking ahead to s needs."""
+        """Prefetch the data for looking ahead to s."""
 
     def readable(self, values: Any) -> object:
-        """What is shown of it at `runs.models`: by default what its answers say in the layout of `backcast.exact`."""
+        """The model at `runs.models`: by default its answers in the layout of `backcast.exact`."""
 
 
 class ProbabilityRows(Protocol):
-    """Rows of probabilities, as planners read them: one for each thing that is conditioned on, over N outcomes (keys).
+    """Rows of probabilities, as planners read them: one for each condition, over N outcomes (keys).
 
-    Row i uses the places offset[i] … offset[i] + used[i] − 1; the outcome at place k of it is key[k] and has the
-    probability weight[k] · share[i]. With a width above 0, outcomes that are not there have the probability share[i]
-    each: weights are then relative to theirs.
+    Row i uses the places offset[i] … offset[i] + used[i] − 1; the outcome at place k is key[k] and has the probability
+    weight[k] · share[i]. With a width above 0, every other outcome has the probability share[i]: weights are then
+    relative to these.
 
     """
 
     @property
     def offset(self) -> Indices:
-        """(rows + 1,) where the places of each row begin."""
+        """(rows + 1,), where the places of each row begin."""
 
     @property
     def used(self) -> Indices:
-        """(rows,) how many of them are in use: the outcomes observed."""
+        """(rows,), the number of places in use: the outcomes observed."""
 
     @property
     def key(self) -> Indices:
-        """(places,) the outcome."""
+        """(places,), the outcome."""
 
     @property
     def weight(self) -> Vector:
-        """(places,) its weight."""
+        """(places,), its weight."""
 
     @property
     def reward(self) -> Vector:
-        """(places,) the mean reward on the way to it; models learn it."""
+        """(places,), the mean reward on the path to it; learned by models."""
 
     @property
     def carried(self) -> Vector:
-        """(places,) the mean discount on the way to it; likewise."""
+        """(places,), the mean discount on the path to it; learned by models."""
 
     @property
     def share(self) -> Vector:
-        """(rows,) what weights are multiplied with."""
+        """(rows,), the factor of weights."""
 
     @property
     def width(self) -> int:
-        """N if something is left to outcomes never observed, else 0."""
+        """N if outcomes never observed have probability, else 0."""
 
     def unobserved(self, row: int) -> int:
-        """How many outcomes share what the observed ones leave."""
+        """The number of outcomes that share the probability left by the observed ones."""
 
 
 class OutcomeRows(ProbabilityRows, Protocol):
     """Rows that learn from what is observed."""
 
     def observe(self, row: int, key: int, alpha: float, mass: float) -> int:
-        """Learn that this outcome was observed, `mass` times, with step size α; its place."""
+        """Learn that this outcome was observed `mass` times, with step size α; return its place."""
 
     def forget(self, row: int, rate: float) -> None:
-        """Draw a row back, by a rate in [0, 1), towards what it was before anything was observed."""
+        """Decay a row, at a rate in [0, 1), towards its initial state."""
 
     def with_room(self: R, states: Sequence[int], rows: Sequence[int]) -> R:
-        """The same with at least one free place in each of these rows (`grown_in`). In Python only."""
+        """The same rows with at least one free place in each of the given rows (`grown_in`); in Python only."""
 
     def observe_none(self, row: int, mass: float) -> None:
         """Learn that none of the outcomes was observed, `mass` times."""
 
     def prefetch_row(self, row: int, here: int) -> None:
-        """Ask memory for a row, where the agent's present state has the row `here`; asked in large worlds."""
+        """Prefetch a row, where the agent's current state has the row `here`; called in large worlds."""
 
     def rate(self, place: int, alpha: float, mass: float) -> float:
-        """The step size for what is kept beside an outcome; asked once after each observation of it."""
+        """The step size of rewards and discounts of an outcome; called once after each observation of it."""
 
 
 class HasRows(ModelPart, Protocol):
-    """A model that keeps what it learns in rows."""
+    """A model that stores what it learns in rows."""
 
     @property
     def rows(self) -> ProbabilityRows:
@@ -121,7 +121,7 @@ class HasRows(ModelPart, Protocol):
 
 
 class BackwardRows(Model, HasRows, Protocol):
-    """A backward model that planners can plan with."""
+    """A backward model for planning."""
 
     def describes(self, first: bool, back: int) -> bool:
         """Whether the row of a state describes how the agent arrived there; see `BackwardPlanner`."""
@@ -133,113 +133,113 @@ class BackwardRows(Model, HasRows, Protocol):
         """One after the last row with predecessors of s."""
 
     def factor(self, row: int) -> float:
-        """How much a row counts in a planning step."""
+        """The weight of a row in a planning step."""
 
     def portion(self, row: int) -> float:
-        """How much of what led to a state is in a row: what predecessors are ranked by."""
+        """The share of a state's predecessors in a row, by which predecessors are ranked."""
 
     def ended_before(self, s: int, left: float) -> int:
-        """The terminal state that led to s, for what its rows leave of a uniform number, or −1."""
+        """The terminal state that led to s, for the remainder of a uniform number after its rows, or −1."""
 
     def pair(self, row: int, key: int) -> int:
         """The pair s̃·A + ã that a key stands for."""
 
     def base(self, s: int, best: float, discount: float) -> float:
-        """What all targets share, and what pairs never observed are corrected towards."""
+        """The common part of all targets, and the target of pairs never observed."""
 
     def target(self, place: int, base: float, best: float) -> float:
-        """What an entry is corrected towards."""
+        """The target of an entry."""
 
 
 class ForwardRows(Model, HasRows, Protocol):
-    """A forward model that planners can plan with: a row for each pair s·A + a over the states that follow."""
+    """A forward model for planning: a row for each pair s·A + a over the states that follow."""
 
     @property
     def ahead(self) -> Vector:
-        """(S,) h(s), as last refreshed; read only if rows leave something to outcomes never observed."""
+        """(S,), h(s) as last refreshed; read only if outcomes never observed have probability."""
 
     @property
     def sum_ahead(self) -> Vector:
-        """(2,) Σ_s h(s), and the refreshes since it was last summed afresh; likewise."""
+        """(2,), Σ_s h(s), and the number of refreshes since it was last recomputed; likewise."""
 
     def look_ahead(self, values: Values, s: int, discount: float) -> float:
         """h(s), the value of arriving in s."""
 
     def outlook(self, place: int, h: float) -> float:
-        """What is expected of the outcome at a place, for its h."""
+        """The expected return of the outcome at a place, given its h."""
 
     def unseen(self, h: float) -> float:
-        """What is expected of outcomes never observed, for a sum of their h."""
+        """The expected return of outcomes never observed, given the sum of their h."""
 
 
 @optional("restart")
 def _learns_from_steps(self: object, s: int, rates: Vector) -> None:
-    """Most models learn nothing from the beginning of an episode."""
+    """By default, nothing is learned from the beginning of an episode."""
 
 
 @optional("first_row")
 def _first_of_one(self: object, s: int) -> int:
-    """Most models have one row for each state."""
+    """By default, there is one row for each state."""
     return s
 
 
 @optional("last_row")
 def _after_the_one(self: object, s: int) -> int:
-    """Most models have one row for each state."""
+    """By default, there is one row for each state."""
     return s + 1
 
 
 @optional("factor")
 def _counts_fully(self: object, row: int) -> float:
-    """Most rows count fully."""
+    """By default, rows have weight 1."""
     return 1.0
 
 
 @optional("pair")
 def _keys_are_pairs(self: object, row: int, key: int) -> int:
-    """Most keys are pairs."""
+    """By default, keys are pairs."""
     return key
 
 
 @optional("base")
 def _leaves_nothing(self: object, s: int, best: float, discount: float) -> float:
-    """Most rows leave nothing to pairs never observed."""
+    """By default, pairs never observed have no probability."""
     return 0.0
 
 
 @optional("target")
 def _reward_and_value(self: BackwardRows, place: int, base: float, best: float) -> float:
-    """The mean reward on the way, and max_a q(s, a) times the mean discount."""
+    """The mean reward on the path, plus max_a q(s, a) times the mean discount."""
     return self.rows.reward[place] + self.rows.carried[place] * best
 
 
 @optional("describes")
 def _describes_steps(self: object, first: bool, back: int) -> bool:
-    """Whether the row of a state describes how the agent arrived there. Most rows describe steps, not restarts.
+    """Whether the row of a state describes the agent's arrival there. By default, rows describe steps, not restarts.
 
     Args:
         self: the model.
         first: whether the state began the episode.
-        back: 0 for the state that was arrived in last, 1 for the one before it.
+        back: 0 for the state arrived in last, 1 for the one before it.
     """
     return not first
 
 
 @optional("ended_before")
 def _knows_no_ends(self: object, s: int, left: float) -> int:
-    """Most models do not tell which terminal state came before a restart."""
+    """By default, the terminal state before a restart is unknown."""
     return -1
 
 
 @optional("portion")
 def _is_what_it_counts(self: BackwardRows, row: int) -> float:
-    """How much of what led to a state is in a row: for most models, as much as the row counts in planning."""
+    """The share of a state's predecessors in a row: by default, the weight of the row in planning."""
     return self.factor(row)
 
 
 @optional("prefetch_state")
 def _asks_for_nothing(self: object, s: int, here: int) -> None:
-    """What is not asked for before it is needed is waited for."""
+    """By default, nothing is prefetched."""
 
 
 @optional("prefetch_ahead")
@@ -259,11 +259,11 @@ def _has_no_place_for_it(self: object, row: int, mass: float) -> None:
 
 @optional("rate")
 def _moves_as_models_do(self: object, place: int, alpha: float, mass: float) -> float:
-    """What is kept beside an outcome moves by the step size of the model."""
+    """By default, rewards and discounts use the step size of the model."""
     return min(1.0, alpha * mass)
 
 
 @optional("unobserved")
 def _all_others(self: ProbabilityRows, row: int) -> int:
-    """All outcomes that are not in the row, if something is left to them."""
+    """All outcomes that are not in the row, if they have probability."""
     return max(0, self.width - self.used[row])

@@ -1,6 +1,6 @@
 """Rows of counts: the maximum-likelihood estimate of the same probabilities that `Rows` holds as a softmax.
 
-P(outcome) = count / total. What was never observed has probability 0; a row that was never observed says nothing, which
+P(outcome) = count / total. Outcomes never observed have probability 0. A row without observations says nothing, which
 is not the same as saying that all outcomes are equally likely.
 """
 
@@ -17,19 +17,19 @@ from backcast.models.rows import find, grown_in, heads, likely_place, places_for
 
 @part
 class CountRows(NamedTuple):
-    """One row for each thing that is conditioned on; row i may use the places offset[i] … offset[i + 1] − 1.
+    """One row for each condition; row i may use the places offset[i] … offset[i + 1] − 1.
 
-    What is said of a row lies side by side in memory, and so does what is said of a place.
+    All data of a row are adjacent in memory, and so are those of a place.
 
     Attributes:
-        offset: (rows + 1,) where the places of each row begin.
-        used: (rows,) how many places are in use: the outcomes observed.
-        key: (places,) the outcome.
-        weight: (places,) how often it was observed.
-        reward: (places,) the mean reward r(row, outcome).
-        carried: (places,) the mean discount on the way to it, used by models over several steps.
-        share: (rows,) 1 / total.
-        total: (rows,) all observations, also those of no outcome in the row.
+        offset: (rows + 1,), where the places of each row begin.
+        used: (rows,), the number of places in use: the outcomes observed.
+        key: (places,), the outcome.
+        weight: (places,), the number of observations.
+        reward: (places,), the mean reward r(row, outcome).
+        carried: (places,), the mean discount on the path to it, used by models over several steps.
+        share: (rows,), 1 / total.
+        total: (rows,), all observations, also those of no outcome in the row.
         width: 0: nothing is left for the unobserved.
     """
 
@@ -44,7 +44,7 @@ class CountRows(NamedTuple):
     width: int
 
     def observe(self, row: int, key: int, alpha: float, mass: float) -> int:
-        """Count an outcome `mass` times (α plays no part); its place."""
+        """Count an outcome `mass` times (α is ignored); return its place."""
         place = find(self, row, key)
         if place == self.offset[row] + self.used[row]:
             self.key[place], self.weight[place], self.reward[place], self.carried[place] = key, 0.0, 0.0, 0.0
@@ -59,7 +59,7 @@ class CountRows(NamedTuple):
         self.share[row] = 1.0 / self.total[row]
 
     def forget(self, row: int, rate: float) -> None:
-        """Count what was observed so far less: count ← (1 − rate) count."""
+        """Discount past observations: count ← (1 − rate) count."""
         first = self.offset[row]
         for k in range(first, first + self.used[row]):
             self.weight[k] *= 1.0 - rate
@@ -68,11 +68,11 @@ class CountRows(NamedTuple):
             self.share[row] = 1.0 / self.total[row]
 
     def rate(self, place: int, alpha: float, mass: float) -> float:
-        """The step size with which what is kept beside an outcome becomes a mean."""
+        """The step size with which rewards and discounts of an outcome become means."""
         return mass / self.weight[place]
 
     def prefetch_row(self, row: int, here: int) -> None:
-        """Ask memory for a row, where it is likely to be; `here` is one that is known."""
+        """Prefetch a row from its likely position; `here` is a known row."""
         place = likely_place(self, row, here)
         prefetch(self.used, row)
         prefetch(self.key, place)
@@ -89,7 +89,7 @@ class CountRows(NamedTuple):
 
     @in_python
     def laid_out(self) -> "CountRows":
-        """The same rows, with what is used together side by side in memory."""
+        """The same rows, with data that are used together adjacent in memory."""
         rows = _blank(self.offset)
         for name in ("used", "key", "weight", "reward", "carried", "share", "total"):
             column = getattr(self, name)
@@ -99,13 +99,13 @@ class CountRows(NamedTuple):
 
 @kernel
 def draw_restart(restarts: CountRows, arrivals: Vector, s: int, left: float) -> int:
-    """Which terminal state led to s; −1 if none did.
+    """Draw the terminal state that led to s; −1 if none did.
 
     Args:
         restarts: a row for each s over terminal states.
-        arrivals: (S,) how often s was arrived at.
+        arrivals: (S,), number of arrivals in s.
         s: the state.
-        left: what the probabilities of the other predecessors leave of a uniform number.
+        left: the remainder of a uniform number after the probabilities of the other predecessors.
     """
     first = restarts.offset[s]
     for k in range(first, first + restarts.used[s]):
@@ -116,20 +116,20 @@ def draw_restart(restarts: CountRows, arrivals: Vector, s: int, left: float) -> 
 
 
 def empty_counts(capacity: Indices) -> CountRows:
-    """Rows in which nothing was counted; capacity (rows,) bounds the outcomes ever observed."""
+    """Empty rows; capacity (rows,) bounds the outcomes ever observed."""
     return _blank(places_for(capacity))
 
 
 def _blank(offset: Indices) -> CountRows:
-    """Rows in which nothing was counted, which begin at these places, (rows + 1,).
+    """Empty rows that begin at the given places, (rows + 1,).
 
-    Where each row has one place, as in a deterministic world, a row and its place lie side by side.
+    If each row has one place, as in a deterministic world, a row and its place are adjacent.
     """
     place = int, float, float, float
     if (np.diff(offset) == 1).all():
         begins, used, share, total, *places = heads(offset, 0, 0.0, float, *place)
     else:
         begins, used, share, total = heads(offset, 0, 0.0, float)
-        places = side_by_side(int(offset[-1]) + 2, *place)  # two, for one place alone is of another type to Numba
+        places = side_by_side(int(offset[-1]) + 2, *place)  # two, because Numba gives a single place another type
     key, weight, reward, carried = places
     return CountRows(begins, used, key, weight, reward, carried, share, total[:-1], 0)

@@ -1,8 +1,8 @@
-"""Backward and forward models that are learned along the way the agent came: counts, n steps, mixtures, λ, options.
+"""Backward and forward models that are learned along the trajectory: counts, n steps, mixtures, λ, options.
 
-At each arrival in s the model looks back along the way once, to the s̃ at which the backward process stops (appendix
-A.3, by Monte Carlo), and observes how s̃ and s were connected: how often, what was earned on the way, and how far s is
-discounted as seen from s̃. These are the three quantities of `backcast.exact.TimeExtended`.
+At each arrival in s the model looks back along the trajectory once, to the s̃ at which the backward process stops
+(appendix A.3, by Monte Carlo). It records how s̃ and s were connected: how often, the reward on the path, and the
+discount of s as seen from s̃. These are the three quantities of `backcast.exact.TimeExtended`.
 """
 
 from typing import NamedTuple
@@ -20,29 +20,29 @@ from backcast.models.rows import connect, known_of, places_of
 from backcast.models.trajectory import Stop, Trajectory, importance, look_back
 from backcast.values.contract import Values
 
-_NEGLIGIBLE = 1e-12  # what so unlikely a way counts is lost in rounding, and its inverse is no number to plan with
+_NEGLIGIBLE = 1e-12  # the weight of a less likely path is lost in rounding, and its inverse is useless for planning
 
 
 @part
 class ExtendedModel(NamedTuple):
-    """Looking back: P←(s̃, ã | s). Looking ahead (`forward`): P(s | s̃, ã) over the same ways.
+    """Looking back: P←(s̃, ã | s). Looking ahead (`forward`): P(s | s̃, ã) over the same paths.
 
     Attributes:
         rows: softmax or counts. A row for each s over pairs s̃·A + ã; `conditioned`, for each s·A + ã over s̃; `forward`,
             for each s̃·A + ã over s.
-        restarts: how often a way to s began at a terminal state, which is no step that could be corrected.
-        led: (S·A,) how often a way to s began with ã; π←(ã | s) = led / arrivals.
-        arrivals: (S,) how often s was arrived at.
-        weight: (S,) how much a planning step from s counts: the probability that an option terminates there.
-        past: the way.
+        restarts: how often a path to s began at a terminal state, which is not a step that could be corrected.
+        led: (S·A,), how often a path to s began with ã; π←(ã | s) = led / arrivals.
+        arrivals: (S,), number of arrivals in s.
+        weight: (S,), weight of a planning step from s: the probability that an option terminates there.
+        past: the trajectory.
         stop: where looking back stops.
-        usual_discount: the discount between pairs never observed, γⁿ, that a softmax needs.
-        target_policy: the policy that steps are weighted towards, see `importance`.
-        forgets: by how much a row is drawn back before each observation of it.
+        usual_discount: the discount of pairs never observed, γⁿ, which a softmax needs.
+        target_policy: the policy of importance weights, see `importance`.
+        forgets: rate at which a row decays before each observation of it.
         n_actions: A.
         conditioned: whether rows are conditioned on ã.
-        forward: which way it looks.
-        terminates: whether it is an option that looks forward, to where it terminates.
+        forward: whether it looks forward.
+        terminates: whether it is an option that looks forward to its termination.
         learns: False for a true model.
     """
 
@@ -76,7 +76,7 @@ class ExtendedModel(NamedTuple):
             arrive(self, step.s2, rates[ALPHA_MODEL])
 
     def restart(self, s: int, rates: Vector) -> None:
-        """Remember the restart, if the last episode ended, and look back from s; if it was cut off, so is the way."""
+        """Remember the restart, if the last episode ended, and look back from s; a truncation cuts the trajectory."""
         past = self.past
         if past.ended[0] < 0:
             past.clock[0] = 0
@@ -88,11 +88,11 @@ class ExtendedModel(NamedTuple):
                 arrive(self, s, rates[ALPHA_MODEL])
 
     def describes(self, first: bool, back: int) -> bool:
-        """What a row was not told of it does not describe: ways too short and, in a softmax, those from a restart."""
+        """Whether the row describes the arrival: not if the path is too short or, in a softmax, a restart."""
         return self.past.told[back] or not self.learns
 
     def ended_before(self, s: int, left: float) -> int:
-        """The terminal state that a way back from s begins in, for what a row leaves of a uniform number, or −1."""
+        """The terminal state that a path to s begins in, for the remainder of a uniform number after the row, or −1."""
         return draw_restart(self.restarts, self.arrivals, s, left)
 
     def first_row(self, s: int) -> int:
@@ -104,11 +104,11 @@ class ExtendedModel(NamedTuple):
         return (s + 1) * self.n_actions if self.conditioned else s + 1
 
     def factor(self, row: int) -> float:
-        """How much a row counts: its portion, times the weight of s."""
+        """The weight of a row: its portion times the weight of s."""
         return self.weight[row // self.n_actions if self.conditioned else row] * self.portion(row)
 
     def portion(self, row: int) -> float:
-        """How much of what led to s is in a row: π←(ã | s) where rows are conditioned on ã."""
+        """The share of a state's predecessors in a row: π←(ã | s) if rows are conditioned on ã."""
         if not self.conditioned:
             return 1.0
         s = row // self.n_actions
@@ -119,12 +119,12 @@ class ExtendedModel(NamedTuple):
         return key * self.n_actions + row % self.n_actions if self.conditioned else key
 
     def base(self, s: int, best: float, discount: float) -> float:
-        """What a pair never observed is corrected towards: γⁿ max_a q(s, a), 0 where s ends the episode."""
+        """The target of pairs never observed: γⁿ max_a q(s, a), or 0 if s ends the episode."""
         return self.usual_discount * best if discount > 0.0 else 0.0
 
     @in_python
     def predecessors(self, s: int) -> Known | None:
-        """The pairs with which ways to s began, and the terminal states before which they did."""
+        """The pairs with which paths to s began, and the terminal states before which they did."""
         if self.forward:
             return None
         found = [self._known_of(row) for row in range(self.first_row(s), self.last_row(s))]
@@ -137,7 +137,7 @@ class ExtendedModel(NamedTuple):
         return Known(keys, probability, reward, carried, ended=ended, ended_probability=chances)
 
     def _known_of(self, row: int) -> Known:
-        """What one row says, weighted with π←(ã | s) where it is conditioned on ã, and with pairs as keys."""
+        """The content of a row, weighted by π←(ã | s) if it is conditioned on ã, with pairs as keys."""
         known = known_of(self.rows, row)
         if not self.conditioned:
             return known
@@ -148,18 +148,18 @@ class ExtendedModel(NamedTuple):
 
     @in_python
     def successors(self, s: int, a: int) -> Known | None:
-        """The states to which ways from (s, a) led."""
+        """The states to which paths from (s, a) led."""
         return known_of(self.rows, s * self.n_actions + a) if self.forward else None
 
     @in_python
     def contains_restarts(self) -> bool:
-        """Rows of counts, and true ones, do; a softmax has no place for them."""
+        """Whether rows contain restarts: counts and true rows do; a softmax has no place for them."""
         return self.rows.width == 0
 
 
 @kernel
 def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
-    """Look back from s once, and observe what is found there."""
+    """Look back from s once, and record what is found."""
     way = look_back(model.past, model.stop, model.n_actions)
     starts = way.found == 1 and way.origin >= 0
     model.past.mark(starts or (way.found >= 0 and model.rows.width == 0))
@@ -188,9 +188,9 @@ def arrive(model: ExtendedModel, s: int, alpha: float) -> None:
 
 @kernel
 def terminate(model: ExtendedModel, s: int, ends: bool, alpha: float) -> None:
-    """An option, looking forward: if it terminates at s, all ways to s on which it did not terminate before.
+    """An option, looking forward: if it terminates at s, record all paths to s on which it did not terminate before.
 
-    It may have been initiated at each state of the way, and always terminates with the episode.
+    It may have been initiated at each state of the path, and always terminates with the episode.
     """
     past, stop = model.past, model.stop
     if not ends and uniform(stop.stream) >= model.weight[s]:

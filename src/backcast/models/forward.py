@@ -1,7 +1,7 @@
-"""Forward models: what follows this state and action?
+"""Forward models: which state follows this state and action?
 
-A planner asks any of them in the same way: `look_ahead(s')` is the value of arriving in s', and `outlook` adds what is
-kept beside an entry of a row.
+Planners use all of them in the same way: `look_ahead(s')` is the value of arriving in s', and `outlook` adds the data
+of an entry of a row.
 """
 
 import math
@@ -22,23 +22,23 @@ from backcast.values.step_sizes import SCHEDULED, StepSizes
 class ForwardModel(NamedTuple):
     """P(s' | s, a): a row for each pair s·A + a over the next states, with rewards and, in control, terminations.
 
-    The expectation over next states needs h(s') = r(s') + γ̄(s') max_a' q(s', a') also for all states never observed,
-    which share one probability in a softmax. Their sum is kept: only the states of the current step change it.
+    The expectation over next states also needs h(s') = r(s') + γ̄(s') max_a' q(s', a') for all states never observed,
+    which share one probability in a softmax. Their sum is stored: only the states of the current step change it.
 
-    What is said of a state lies side by side in memory.
+    All data of a state are adjacent in memory.
 
     Attributes:
-        rows: probabilities and, where they belong to pairs, rewards of the next states.
-        state_reward: (S,) r(s'), used in control.
-        goes_on: (S,) logit(s' goes on) − logit(s' ends); γ̄(s') = γ where it is above 0, else 0.
-        ahead: (S,) h(s'), as last refreshed.
-        sum_ahead: (2,) Σ_s' h(s'), and the refreshes since it was last summed afresh.
+        rows: probabilities and, if they belong to pairs, rewards of the next states.
+        state_reward: (S,), r(s'), used in control.
+        goes_on: (S,), logit(s' is not terminal) − logit(s' is terminal); γ̄(s') = γ if it is above 0, else 0.
+        ahead: (S,), h(s') as last refreshed.
+        sum_ahead: (2,), Σ_s' h(s'), and the number of refreshes since it was last recomputed.
         n_actions: A.
         by_pair: whether rewards belong to pairs.
         learns_ends: whether terminations are learned (control).
         learns: False for a true model.
-        forgets: by how much a row is drawn back before each step of it.
-        step_size: of r(s').
+        forgets: rate at which a row decays before each update of it.
+        step_size: step size of r(s').
     """
 
     rows: OutcomeRows
@@ -54,7 +54,7 @@ class ForwardModel(NamedTuple):
     step_size: StepSizes = SCHEDULED
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
-        """A step for the row of (s, a) towards s'; steps for the reward and the termination of s'."""
+        """Update the row of (s, a) towards s', and the reward and the termination of s'."""
         if not self.learns:
             return
         alpha, s2 = rates[ALPHA_MODEL], step.s2
@@ -72,12 +72,12 @@ class ForwardModel(NamedTuple):
             self.goes_on[s2] += 2.0 * alpha * ((0.0 if step.ends else 1.0) - going)
 
     def prefetch_state(self, s: int, here: int) -> None:
-        """Ask memory for what is known of s."""
+        """Prefetch the data of s."""
         self.rows.prefetch_row(s * self.n_actions, here * self.n_actions)
         self.prefetch_ahead(s)
 
     def prefetch_ahead(self, s: int) -> None:
-        """Ask memory for what `look_ahead` needs to know of s, beside its values."""
+        """Prefetch the data of s that `look_ahead` needs, besides its values."""
         prefetch(self.goes_on, s)
 
     def look_ahead(self, values: Values, s: int, discount: float) -> float:
@@ -92,12 +92,12 @@ class ForwardModel(NamedTuple):
         return self.rows.reward[place] + h
 
     def unseen(self, h: float) -> float:
-        """What is expected of successors never observed, for a sum of their h."""
+        """The expected return of successors never observed, given the sum of their h."""
         return h
 
     @in_python
     def successors(self, s: int, a: int) -> Known:
-        """The states that follow (s, a); how far they are discounted is not kept: γ, or 0 where they end an episode."""
+        """The states that follow (s, a); discounts are not stored: they are γ, or 0 if they end an episode."""
         known = known_of(self.rows, s * self.n_actions + a)
         reward, ends = known.reward + self.state_reward[known.keys], self.goes_on[known.keys] <= 0
         return known._replace(reward=reward, discount=None, ends=ends)
@@ -116,13 +116,13 @@ class ForwardModel(NamedTuple):
 
 @part
 class ExtendedForward(NamedTuple):
-    """P(s | s̃, ã) over several steps, learned along the same ways as the backward models; h(s) is max_a q(s, a).
+    """P(s | s̃, ã) over several steps, learned along the same paths as the backward models; h(s) is max_a q(s, a).
 
     Attributes:
-        ways: what is learned, an `ExtendedModel` or a `LambdaModel` that looks forward.
+        ways: the learned paths, an `ExtendedModel` or a `LambdaModel` that looks forward.
         rows: its rows.
-        ahead: (S,) h(s), as last refreshed; empty where nothing is left to states never observed.
-        sum_ahead: (2,) Σ_s h(s), and the refreshes since it was last summed afresh; empty likewise.
+        ahead: (S,), h(s) as last refreshed; empty if states never observed have no probability.
+        sum_ahead: (2,), Σ_s h(s), and the number of refreshes since it was last recomputed; empty likewise.
     """
 
     ways: BackwardRows
@@ -131,23 +131,23 @@ class ExtendedForward(NamedTuple):
     sum_ahead: Vector
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
-        """Remember the step and look back along the way."""
+        """Remember the step and look back along the trajectory."""
         self.ways.learn(values, step, discount, rates)
 
     def restart(self, s: int, rates: Vector) -> None:
-        """Remember the restart and look back along the way."""
+        """Remember the restart and look back along the trajectory."""
         self.ways.restart(s, rates)
 
     def look_ahead(self, values: Values, s: int, discount: float) -> float:
-        """The value of s; how far it is discounted is known to the entries."""
+        """The value of s; the entries hold the discount."""
         return values.best(s)
 
     def outlook(self, place: int, h: float) -> float:
-        """The reward on the way, and h(s) discounted as far as the way is long."""
+        """The reward on the path, plus h(s) times the discount of the path."""
         return self.ways.target(place, 0.0, h)
 
     def unseen(self, h: float) -> float:
-        """What is expected of states never observed, for a sum of their h: γⁿ h."""
+        """The expected return of states never observed, given the sum of their h: γⁿ h."""
         return self.ways.base(0, h, 1.0)
 
     @in_python
@@ -159,9 +159,9 @@ class ExtendedForward(NamedTuple):
 
 @kernel
 def refresh(model: ForwardRows, values: Values, s: int, discount: float) -> None:
-    """Bring h(s) and the sum up to date after the values, the reward or the termination of s changed.
+    """Update h(s) and the sum after the values, the reward or the termination of s changed.
 
-    Only rows that leave something to the unobserved need them.
+    They are only needed if outcomes never observed have probability.
     """
     if model.rows.width == 0:
         return
@@ -169,7 +169,7 @@ def refresh(model: ForwardRows, values: Values, s: int, discount: float) -> None
     model.sum_ahead[0] += h - model.ahead[s]
     model.ahead[s] = h
     model.sum_ahead[1] += 1.0
-    if model.sum_ahead[1] > 16 * model.ahead.size:  # so that rounding errors do not pile up
+    if model.sum_ahead[1] > 16 * model.ahead.size:  # so that rounding errors do not accumulate
         model.sum_ahead[0] = model.sum_ahead[1] = 0.0
         for h in model.ahead:
             model.sum_ahead[0] += h
@@ -177,5 +177,5 @@ def refresh(model: ForwardRows, values: Values, s: int, discount: float) -> None
 
 @kernel
 def ahead_of(model: ForwardRows, values: Values, s: int, discount: float) -> float:
-    """h(s): as kept, or computed where nothing is kept."""
+    """h(s), stored or computed."""
     return model.ahead[s] if model.rows.width > 0 else model.look_ahead(values, s, discount)

@@ -1,8 +1,8 @@
-"""λ-models learned by temporal differences: a row bootstraps from the row of the state before (appendix A.3).
+"""λ-models learned by temporal differences: a row bootstraps from the row of the previous state (appendix A.3).
 
     P←_λ(· | s_t) ← P←_λ(· | s_t) + α ((1 − λ(s_{t−1})) 1_{s_{t−1}} + λ(s_{t−1}) P←_λ(· | s_{t−1}) − P←_λ(· | s_t))
 
-and likewise what is earned on the way and how far the later end is discounted. Looking ahead, the row of s_{t−1}
+and likewise for the reward on the path and the discount of its later end. Looking forward, the row of s_{t−1}
 bootstraps from that of s_t.
 """
 
@@ -24,15 +24,15 @@ class Mixtures(NamedTuple):
     """Rows that move towards mixtures of each other; any outcome may be in any row.
 
     Attributes:
-        offset: (rows + 1,) where the places of each row begin.
-        used: (rows,) how many places are in use.
-        key: (places,) the outcome.
-        weight: (places,) its probability.
-        reward: (places,) E[reward on the way; outcome].
-        carried: (places,) E[discount on the way; outcome].
-        share: (rows,) 1.
-        where: (rows · N,) the place of each outcome in each row, −1 if it has none.
-        step_size: of a row.
+        offset: (rows + 1,), where the places of each row begin.
+        used: (rows,), the number of places in use.
+        key: (places,), the outcome.
+        weight: (places,), its probability.
+        reward: (places,), E[reward on the path; outcome].
+        carried: (places,), E[discount on the path; outcome].
+        share: (rows,), 1.
+        where: (rows · N,), the place of each outcome in each row, −1 if it has none.
+        step_size: step size of a row.
         width: 0: nothing is left for the unobserved.
     """
 
@@ -95,11 +95,11 @@ class LambdaModel(NamedTuple):
 
     Attributes:
         rows: a row for each s over the pairs s̃·A + ã; `forward`: for each s̃ over s.
-        lam: (S,) λ.
-        ended: (1,) the terminal state that the last step ended in, or −1: it leads to the next start.
-        told: (1,) whether the row of the first state of the episode was told of its restart.
+        lam: (S,), λ.
+        ended: (1,), the terminal state that the last step ended in, or −1: it leads to the next start.
+        told: (1,), whether the row of the first state of the episode was updated for its restart.
         n_actions: A.
-        forward: which way it looks.
+        forward: whether it looks forward.
     """
 
     rows: Mixtures
@@ -122,33 +122,33 @@ class LambdaModel(NamedTuple):
             self.ended[0] = -1
 
     def describes(self, first: bool, back: int) -> bool:
-        """Rows are told of all steps, and of restarts that follow the end of an episode."""
+        """Rows describe all steps, and restarts after the end of an episode."""
         return not first or self.told[0]
 
     def target(self, place: int, base: float, best: float) -> float:
-        """The mean reward on the way, and the value of s discounted by the mean discount on the way."""
+        """The mean reward on the path, plus the value of s times the mean discount on the path."""
         rows = self.rows
         weight = rows.weight[place]
         return (rows.reward[place] + rows.carried[place] * best) / weight if weight > 0.0 else 0.0
 
     @in_python
     def predecessors(self, s: int) -> Known | None:
-        """The pairs with which ways to s began; a restart counts for all actions of the terminal state."""
+        """The pairs with which paths to s began; a restart counts for all actions of the terminal state."""
         return None if self.forward else known_of_mixture(self.rows, s)
 
     @in_python
     def successors(self, s: int, a: int) -> Known | None:
-        """The states in which ways from s stopped."""
+        """The states in which paths from s stopped."""
         return known_of_mixture(self.rows, s) if self.forward else None
 
     @in_python
     def contains_restarts(self) -> bool:
-        """Rows are told of them."""
+        """Whether rows contain restarts: they do."""
         return True
 
 
 def known_of_mixture(rows: Mixtures, row: int) -> Known:
-    """What a row says of its outcomes, whose rewards and discounts are kept together with their probabilities."""
+    """The content of a row, whose rewards and discounts are stored multiplied by their probabilities."""
     places = places_of(rows, row)
     weight = rows.weight[places]
     given = np.where(weight > 0.0, weight, 1.0)
@@ -159,12 +159,12 @@ def known_of_mixture(rows: Mixtures, row: int) -> Known:
 def bootstrap(model: LambdaModel, s: int, a: int, r: float, discount: float, s2: int, alpha: float) -> None:
     """Move one row towards a mixture of one step and of the other row, after s, a led to s2 (a = −1: a restart).
 
-    The step size is α, but at first as large as it takes to make the row a mean.
+    The step size is α, but at least large enough to make the row begin as a mean.
     """
     rows = model.rows
     row, other = (s, s2) if model.forward else (s2, s)
     alpha = rows.step_size.of(row, alpha, 1.0)
-    # a λ where there is nothing to bootstrap from would lose what it should weigh
+    # without a row to bootstrap from, the share λ would be lost
     lam = model.lam[s] if rows.used[other] > 0 else 0.0
     kept = 1.0 - alpha
     loop = row == other
@@ -191,5 +191,5 @@ def bootstrap(model: LambdaModel, s: int, a: int, r: float, discount: float, s2:
     elif a >= 0:
         rows.add(row, s * model.n_actions + a, step, step * r, step * discount)
     else:
-        for pair in range(s * model.n_actions, (s + 1) * model.n_actions):  # no action led from the end: all of them
+        for pair in range(s * model.n_actions, (s + 1) * model.n_actions):  # a restart has no action: all of them
             rows.add(row, pair, step / model.n_actions, 0.0, 0.0)

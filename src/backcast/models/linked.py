@@ -1,7 +1,7 @@
-"""A two-way model whose edges are linked: from an edge that leads to s one finds the same edge among what follows s̃.
+"""A two-way model with linked edges: each edge into s points to the same edge among the successors of s̃.
 
-Beside each edge stands the value of its end that the expectation of its beginning contains: a planner that keeps
-E(s, a) = Σ_s' P(s' | s, a) (r + γ̄ u(s, a, s')) can exchange one u without a sum over the others.
+Each edge stores the value of its end that the expectation of its beginning contains: a planner that keeps
+E(s, a) = Σ_s' P(s' | s, a) (r + γ̄ u(s, a, s')) can replace one u without a sum over the others.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ A = TypeVar("A", bound=NDArray[Any])
 
 @part
 class LinkedModel(NamedTuple):
-    """Counts in both directions, and what each edge was last told.
+    """Counts in both directions, and the value last passed along each edge.
 
     Attributes:
         counts: the transitions, counted in both directions.
-        told: beside each place of `counts.rows`, the value u of its successor.
-        twin: beside each place of `counts.led_here`, which outcome of its pair the same edge is: 0 for the first.
+        told: for each place of `counts.rows`, the value u of its successor.
+        twin: for each place of `counts.led_here`, the index of the same edge among the outcomes of its pair, from 0.
     """
 
     counts: TwoWayModel
@@ -62,24 +62,24 @@ class LinkedModel(NamedTuple):
 
     @in_python
     def readable(self, values: Values) -> LearnedForward:
-        """What follows; the other direction holds the same counts."""
+        """The forward rows; the other direction has the same counts."""
         return self.counts.readable(values)
 
 
 def linked(counts: TwoWayModel) -> LinkedModel:
-    """A model in which nothing was counted yet."""
+    """A model without counts."""
     ahead, back = counts.rows.offset[-1], counts.led_here.offset[-1]
     return LinkedModel(counts, np.zeros(ahead), np.zeros(back, dtype=np.int64))
 
 
 @kernel
 def twin_of(model: LinkedModel, place: int) -> int:
-    """The place in `counts.rows` of the edge that stands at a place of `counts.led_here`."""
+    """The place in `counts.rows` of the edge at a place of `counts.led_here`."""
     return model.counts.rows.offset[model.counts.led_here.key[place]] + model.twin[place]
 
 
 def _moved(beside: A, before: Indices, after: Indices) -> A:
-    """What stood beside the places of rows that began at `before`, beside those that begin at `after`."""
+    """Move data from the places of rows that began at `before` to those that begin at `after`."""
     if before[-1] == after[-1]:
         return beside
     moved = np.zeros(after[-1], dtype=beside.dtype)

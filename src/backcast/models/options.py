@@ -1,4 +1,4 @@
-"""Options: a way of acting for some time, from where it is initiated to where it terminates."""
+"""Options: temporally extended actions, from their initiation to their termination."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class Option:
 
     Attributes:
         initiation: ι(s̃), the probability that the option was initiated at s̃; a number or one for each state.
-        termination: β(s), the probability that it terminates at s, a number or one for each state. A way back does not
-            lead through a state at which the option terminated, and planning from s counts β(s). None: the paper's
-            model, which knows of no termination and is planned with from every state.
-        policy: π_o(a | s), (S, A), for control; None: whatever the agent does, or the policy that is evaluated.
+        termination: β(s), the probability that it terminates at s, a number or one for each state. A backward path does
+            not pass states at which the option terminated, and planning from s is weighted by β(s). None: the paper's
+            model, which has no termination and is planned with from every state.
+        policy: π_o(a | s), (S, A), for control; None: the behaviour policy, or the policy that is evaluated.
 
     Examples:
         >>> Option(initiation=[1, 0, 0, 1], termination=0.5).initiation
@@ -51,7 +51,7 @@ class Option:
 
 
 def per_state(name: str, given: float | Sequence[float], n_states: int) -> Vector:
-    """(S,) from a number or from one number for each state."""
+    """Return (S,) from a number or from one number for each state."""
     values = np.asarray(given, dtype=np.float64)
     if values.shape not in ((), (n_states,)):
         raise InputError(f"{name}: {values.size} numbers given, but this world has {n_states} states")
@@ -59,7 +59,7 @@ def per_state(name: str, given: float | Sequence[float], n_states: int) -> Vecto
 
 
 def option_chances(option: Option, n_states: int) -> tuple[Vector, Vector]:
-    """Looking back, the probabilities ι(s̃) of stopping at s̃ and (1 − ι(s̃)) (1 − β(s̃)) of going on."""
+    """Looking back, the probabilities ι(s̃) of stopping at s̃ and (1 − ι(s̃)) (1 − β(s̃)) of continuing."""
     stop = per_state("option.initiation", option.initiation, n_states)
     ends = 0.0 if option.termination is None else per_state("option.termination", option.termination, n_states)
     return stop, (1.0 - stop) * (1.0 - ends)

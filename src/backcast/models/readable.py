@@ -1,7 +1,7 @@
-"""Models that can be asked: what a run has learned, in the layout of `backcast.exact`.
+"""Readable models: the results of a run, in the layout of `backcast.exact`.
 
-A model answers for one state at a time, by `predecessors(s)` if it looks back and by `successors(s, a)` if it looks
-ahead, each a `Known` or, if it does not look there, None. What is here turns these answers into matrices.
+A model answers for one state at a time, with `predecessors(s)` if it looks back and `successors(s, a)` if it looks
+ahead; each is a `Known`, or None if the model does not look there. This module turns these answers into matrices.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,17 +21,17 @@ _NONE, _NOBODY = np.zeros(0), np.zeros(0, dtype=np.int64)
 
 
 class Known(NamedTuple):
-    """What a model knows of the predecessors of a state, or of the successors of a state and an action.
+    """A model's knowledge of the predecessors of a state, or of the successors of a state and an action.
 
     Attributes:
-        keys: (n,) pairs s̃·A + ã that lead here, or states s' that follow.
-        probability: (n,) of each.
-        reward: (n,) the mean reward on the way between.
-        discount: (n,) the mean discount on the way between; None of a model that keeps none: it is γ, or 0 at an end.
-        ends: (n,) of such a model, whether each successor ends the episode; None if it does not say.
+        keys: (n,), pairs s̃·A + ã that lead here, or states s' that follow.
+        probability: (n,), probability of each.
+        reward: (n,), the mean reward on the path.
+        discount: (n,), the mean discount on the path; None if the model stores none: it is γ, or 0 at an end.
+        ends: (n,), for such a model, whether each successor ends the episode; None if it does not say.
         each_other: the probability that a softmax leaves for each outcome never observed.
-        ended: terminal states after which an episode began here, of backward models that count restarts.
-        ended_probability: of each of them.
+        ended: terminal states after which an episode began here, for backward models that count restarts.
+        ended_probability: probability of each of them.
     """
 
     keys: Indices
@@ -44,7 +44,7 @@ class Known(NamedTuple):
     ended_probability: Vector = _NONE
 
     def targets(self, best: Vector, discount: float) -> Vector:
-        """Of each successor s', r + γ̄(s') max_a' q(s', a'), where that maximum is best[s'] and the discount γ."""
+        """Return r + γ̄(s') max_a' q(s', a') for each successor s', where the maximum is best[s'] and the discount γ."""
         carried = self.discount
         if carried is None:
             carried = np.full(self.keys.size, discount) if self.ends is None else np.where(self.ends, 0.0, discount)
@@ -52,74 +52,74 @@ class Known(NamedTuple):
 
 
 class LooksBack(Protocol):
-    """What a model that looks back says of itself, in Python only."""
+    """The answers of a model that looks back; in Python only."""
 
     def predecessors(self, s: int) -> Known | None:
-        """What is known to lead to s; None if it does not look back."""
+        """The known predecessors of s; None if the model does not look back."""
 
     def reward_by_state(self) -> Vector | None:
-        """The reward r(s) of arriving in each state, (S,), of models that keep one for each."""
+        """The reward r(s) of arriving in each state, (S,), for models that store one per state."""
 
     def contains_restarts(self) -> bool:
-        """Whether rows also say how often an episode began in s."""
+        """Whether rows include restarts: how often an episode began in s."""
 
 
 class LooksAhead(Protocol):
-    """What a model that looks ahead says of itself, in Python only."""
+    """The answers of a model that looks ahead; in Python only."""
 
     def successors(self, s: int, a: int) -> Known | None:
-        """What is known to follow (s, a); None if it does not look ahead."""
+        """The known successors of (s, a); None if the model does not look ahead."""
 
     def reward_by_state(self) -> Vector | None:
-        """The reward r(s') of arriving in each state, (S,), of models that keep one for each."""
+        """The reward r(s') of arriving in each state, (S,), for models that store one per state."""
 
     def ends_by_state(self) -> Mask | None:
-        """Whether each state is taken to end the episode, (S,), of models that know; others keep discounts."""
+        """Whether each state is assumed to be terminal, (S,), for models that know; others store discounts."""
 
 
 class ReadableModel(LooksBack, LooksAhead, Protocol):
-    """Both; whatever a part does not answer has a default."""
+    """Both; answers that a part does not define have defaults."""
 
 
 @optional("predecessors")
 @in_python
 def _does_not_look_back(self: object, s: int) -> Known | None:
-    """Most models do not look back."""
+    """By default, a model does not look back."""
     return None
 
 
 @optional("successors")
 @in_python
 def _does_not_look_ahead(self: object, s: int, a: int) -> Known | None:
-    """Most models do not look ahead."""
+    """By default, a model does not look ahead."""
     return None
 
 
 @optional("reward_by_state")
 @in_python
 def _rewards_belong_to_pairs(self: object) -> Vector | None:
-    """The reward r(s) of arriving in each state, (S,), of models that keep one for each; most keep r(s̃, s)."""
+    """The reward r(s) of arriving in each state, (S,), for models that store one per state; by default none."""
     return None
 
 
 @optional("ends_by_state")
 @in_python
 def _keeps_no_ends(self: object) -> Mask | None:
-    """Whether each state is taken to end the episode, (S,), of models that know; others keep discounts."""
+    """Whether each state is assumed to be terminal, (S,), for models that know; others store discounts."""
     return None
 
 
 @optional("contains_restarts")
 @in_python
 def _describes_steps_only(self: object) -> bool:
-    """Whether rows also say how often an episode began in s."""
+    """Whether rows include restarts: how often an episode began in s."""
     return False
 
 
 @optional("readable")
 @in_python
 def _as_it_looks(self: ReadableModel, values: Values) -> object:
-    """What is shown of a model after a run: what it says of itself, or the part as it is."""
+    """The readable form of a model after a run: its answers as matrices, or the part as it is."""
     if self.predecessors(0) is not None:
         return LearnedBackward(self, values.n_states, values.n_actions, values.as_array())
     if self.successors(0, 0) is not None:
@@ -136,8 +136,8 @@ class Prediction:
 
     Attributes:
         states: predecessors or successors.
-        actions: the actions that led from the predecessors; of a forward prediction, the action asked for.
-        probability: of each.
+        actions: the actions that led from the predecessors; for a forward prediction, the given action.
+        probability: probability of each.
         each_other: the probability that a softmax leaves for each outcome never observed.
     """
 
@@ -154,8 +154,8 @@ class Prediction:
 class LearnedBackward:
     """A backward model after a run; `np.asarray(model)` is `model.states`.
 
-    A row of a softmax that was never observed is uniform; a row of counts that was never observed is NaN, as rows of
-    states never visited are in `backcast.exact`.
+    A softmax row that was never observed is uniform. A row of counts that was never observed is NaN, as are the rows of
+    states never visited in `backcast.exact`.
     """
 
     model: LooksBack = field(repr=False)
@@ -172,7 +172,7 @@ class LearnedBackward:
 
     @property
     def contains_restarts(self) -> bool:
-        """Whether rows also say how often an episode began in s; those of a softmax describe steps only."""
+        """Whether rows include restarts: how often an episode began in s; those of a softmax describe steps only."""
         return bool(self.model.contains_restarts())
 
     @property
@@ -204,7 +204,7 @@ class LearnedBackward:
 
     @property
     def reward(self) -> Vector:
-        """The reward on the way from s̃ to s, (S, S) [s̃, s]; r(s), (S,), of the paper's model in control."""
+        """The reward on the path from s̃ to s, (S, S) [s̃, s]; r(s), (S,), for the paper's model in control."""
         by_state = self.model.reward_by_state()
         if by_state is not None:
             return np.array(by_state)
@@ -213,7 +213,7 @@ class LearnedBackward:
 
     @property
     def earned(self) -> Vector:
-        """E[reward on the way; S̃ = s̃ | s], (S, S) [s, s̃]."""
+        """E[reward on the path; S̃ = s̃ | s], (S, S) [s, s̃]."""
         by_state = self.model.reward_by_state()
         if by_state is not None:
             return self.states * by_state[:, None]
@@ -221,17 +221,18 @@ class LearnedBackward:
 
     @property
     def discounted(self) -> Vector:
-        """E[discount on the way; S̃ = s̃ | s], (S, S) [s, s̃]; of a model that knows how far it looks."""
+        """E[discount on the path; S̃ = s̃ | s], (S, S) [s, s̃]; for models that store discounts."""
         if self._known(0).discount is None:
             raise InputError("discounted: the paper's one-step model keeps no discounts; they are γ, or 0 at an end")
         return self._unless_unknown(self._spread(lambda known: known.probability * _kept_discount(known)).sum(axis=2))
 
     def score(self, exact: Any, values: Any = None) -> ModelScore:
-        """How far it is from the exact backward model, averaged over d_π.
+        """Return the distance from the exact backward model, averaged over d_π.
 
         Args:
-            exact: `backcast.exact.backward(mdp, policy)`.
-            values: that are corrected, (S,) or (S, A); by default those that were learned beside it.
+            exact: `backcast.exact.backward(mdp, policy)`; for a model over several steps
+                `backcast.exact.n_step(mdp, policy, n)`, which is compared over states s̃, without their actions.
+            values: the values to correct, (S,) or (S, A); by default those learned in the same run.
         """
         return score_backward(self, exact, self.values if values is None else values)
 
@@ -244,11 +245,11 @@ class LearnedBackward:
         return self._spread(lambda known: known.probability, lambda known: known.each_other)
 
     def _unless_unknown(self, rows: Vector) -> Vector:
-        """NaN in rows of states that were never arrived at, as in `states`."""
+        """Set rows of states that were never reached to NaN, as in `states`."""
         return np.where(np.isnan(self.states), np.nan, rows)
 
     def _spread(self, amount: Amount, elsewhere: Amount = lambda known: 0.0) -> Vector:
-        """(S, S, A) [s, s̃, ã]: an amount of each predecessor that is known, and one for all others."""
+        """(S, S, A) [s, s̃, ã]: a quantity of each known predecessor, and one value for all others."""
         full = np.zeros((self.n_states, self.n_states * self.n_actions))
         for s in range(self.n_states):
             known = self._known(s)
@@ -282,20 +283,20 @@ class LearnedForward:
 
     @property
     def reward(self) -> Vector:
-        """r(s, a, s'), (S, A, S), where rewards belong to pairs; r(s'), (S,), where they belong to states."""
+        """r(s, a, s'), (S, A, S), if rewards belong to pairs; r(s'), (S,), if they belong to states."""
         by_state = self.model.reward_by_state()
         return self._spread(lambda known: known.reward) if by_state is None else np.array(by_state)
 
     @property
     def discounted(self) -> Vector:
-        """E[discount on the way; S' = s' | s, a], (S, A, S); of a model that keeps discounts."""
+        """E[discount on the path; S' = s' | s, a], (S, A, S); for models that store discounts."""
         if self._known(0, 0).discount is None:
             raise InputError("discounted: a one-step model keeps no discounts; they are γ, or 0 at an end")
         return self._spread(_kept_discount) * self.transition
 
     @property
     def ends(self) -> Mask:
-        """Whether a state is taken to end the episode, (S,)."""
+        """Whether a state is assumed to be terminal, (S,)."""
         ends = self.model.ends_by_state()
         if ends is None:
             raise InputError("ends: this model keeps discounts instead, which are 0 where a step ends; see discounted")
@@ -307,7 +308,7 @@ class LearnedForward:
         return known
 
     def _spread(self, amount: Amount, elsewhere: Amount = lambda known: 0.0) -> Vector:
-        """(S, A, S): an amount of each successor that is known, and one for all others."""
+        """(S, A, S): a quantity of each known successor, and one value for all others."""
         full = np.zeros((self.n_states, self.n_actions, self.n_states))
         for s, a in np.ndindex(full.shape[:2]):
             known = self._known(s, a)
@@ -330,7 +331,7 @@ def _kept_discount(known: Known) -> Vector:
 
 
 def _left_to_each(known: Known) -> float:
-    """The probability of each outcome never observed; unknown where nothing was observed and nothing is assumed."""
+    """The probability of each outcome never observed; unknown if nothing was observed and nothing is assumed."""
     return known.each_other if known.each_other or known.keys.size else np.nan
 
 

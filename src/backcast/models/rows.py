@@ -1,4 +1,4 @@
-"""Rows of probabilities that cost what was observed, not what is possible.
+"""Rows of probabilities whose cost depends on the observed outcomes, not on the possible ones.
 
 A softmax row over N outcomes starts at equal logits and moves by the cross-entropy gradient,
 row ← row + α (onehot − softmax(row)). All outcomes that were never observed keep equal logits for ever. So a row
@@ -26,25 +26,25 @@ from backcast.models.readable import Known
 from backcast.values.step_sizes import SCHEDULED, Averaged, Scheduled, step_sizes
 
 R = TypeVar("R", bound=ProbabilityRows)  # a NamedTuple
-BLOCK = 4  # weights are updated so many at a time; those beyond a row, which are other rows', stay as they are
+BLOCK = 4  # weights are updated in blocks of this size; weights of other rows within a block stay unchanged
 
 
 @part
 class Rows(NamedTuple):
-    """One row for each thing that is conditioned on; row i may use the places offset[i] … offset[i + 1] − 1.
+    """One row for each condition; row i may use the places offset[i] … offset[i + 1] − 1.
 
-    What is said of a row lies side by side in memory; weights lie one after the other, for they are updated together.
+    All data of a row are adjacent in memory; weights are contiguous, because they are updated together.
 
     Attributes:
-        offset: (rows + 1,) where the places of each row begin.
-        used: (rows,) how many places are in use: the outcomes observed.
-        key: (places,) the outcome.
-        weight: (places,) its weight w, 1 where a place is not in use; there are a few more of them than places.
-        reward: (places,) the mean reward r(row, outcome).
-        carried: (places,) the mean discount on the way to it, used by models over several steps.
-        share: (rows,) 1 / Z, the probability of each unobserved outcome.
-        step_size: of what is kept beside the outcome at a place.
-        width: N, the number of possible outcomes; 0 for true rows, whose outcomes are all there.
+        offset: (rows + 1,), where the places of each row begin.
+        used: (rows,), the number of places in use: the outcomes observed.
+        key: (places,), the outcome.
+        weight: (places,), its weight w, 1 if a place is not in use; there are a few more weights than places.
+        reward: (places,), the mean reward r(row, outcome).
+        carried: (places,), the mean discount on the path to it, used by models over several steps.
+        share: (rows,), 1 / Z, the probability of each unobserved outcome.
+        step_size: step sizes of rewards and discounts of outcomes.
+        width: N, the number of possible outcomes; 0 for true rows, which contain all their outcomes.
     """
 
     offset: Indices
@@ -58,10 +58,10 @@ class Rows(NamedTuple):
     width: int
 
     def observe(self, row: int, key: int, alpha: float, mass: float) -> int:
-        """One cross-entropy step of size α · mass (at most 1) towards the observed outcome; its place.
+        """Make a cross-entropy step of size α · mass (at most 1) towards the observed outcome; return its place.
 
-        Against the logit of the unobserved, that of each outcome changes by −α (p − p_unobserved) = (α / Z) (1 − w),
-        and that of the observed one by α more.
+        Relative to the logit of the unobserved outcomes, each logit changes by −α (p − p_unobserved) = (α / Z) (1 − w),
+        and that of the observed outcome by α more.
         """
         alpha = min(1.0, alpha * mass)
         place = find(self, row, key)
@@ -89,7 +89,7 @@ class Rows(NamedTuple):
         """A softmax over the possible outcomes has no place for "none of them"."""
 
     def forget(self, row: int, rate: float) -> None:
-        """Draw all logits of a row towards the equal ones it began with: logit ← (1 − rate) logit."""
+        """Decay all logits of a row towards equal ones: logit ← (1 − rate) logit."""
         first = self.offset[row]
         total = float(self.width)
         for k in range(first, first + self.used[row]):
@@ -98,11 +98,11 @@ class Rows(NamedTuple):
         self.share[row] = 1.0 / total
 
     def rate(self, place: int, alpha: float, mass: float) -> float:
-        """The step size for what is kept beside an outcome, such as its reward; asked once for each observation."""
+        """The step size of an outcome's reward and discount; called once for each observation."""
         return min(1.0, self.step_size.of(place, alpha * mass, mass))
 
     def prefetch_row(self, row: int, here: int) -> None:
-        """Ask memory for a row, where it is likely to be; `here` is one that is known."""
+        """Prefetch a row from its likely position; `here` is a known row."""
         place = likely_place(self, row, here)
         prefetch(self.used, row)
         prefetch(self.key, place)
@@ -110,12 +110,12 @@ class Rows(NamedTuple):
         prefetch(self.reward, place)
 
     def unobserved(self, row: int) -> int:
-        """How many outcomes share what the observed ones leave."""
+        """The number of outcomes that share the probability left by the observed ones."""
         return max(0, self.width - self.used[row])
 
     @in_python
     def with_room(self, states: Sequence[int], rows: Sequence[int]) -> "Rows":
-        """The same with at least one free place in each of these rows."""
+        """The same rows with at least one free place in each of the given rows."""
         return grown_in(self, rows)
 
     @in_python
@@ -126,14 +126,14 @@ class Rows(NamedTuple):
 
 @kernel
 def likely_place(rows: ProbabilityRows, row: int, here: int) -> int:
-    """Where a row would begin if those between it and the row `here` had as many places as that: no need to look."""
+    """Guess where a row begins, as if all rows between it and `here` had as many places as `here`."""
     first = rows.offset[here]
     return first + (row - here) * (rows.offset[here + 1] - first)
 
 
 @kernel
 def weight_at(rows: Rows, place: int, last: int) -> float:
-    """The weight of a place of a row that ends before `last`; beyond it 1, as that of an unobserved outcome."""
+    """The weight of a place of a row that ends before `last`; beyond it 1, as for unobserved outcomes."""
     return rows.weight[place] if place < last else 1.0
 
 
@@ -143,14 +143,14 @@ def find(rows: ProbabilityRows, row: int, key: int) -> int:
     first = rows.offset[row]
     last = first + rows.used[row]
     place = last
-    for k in range(first, last):  # to the end, for a branch that nobody can foresee costs more than looking on
+    for k in range(first, last):  # to the end, because an unpredictable branch costs more than the rest of the loop
         place = k if rows.key[k] == key else place
     return place
 
 
 @kernel
 def connect(rows: OutcomeRows, row: int, key: int, reward: float, carried: float, alpha: float, mass: float) -> None:
-    """Observe an outcome together with what was earned on the way to it and with its discount."""
+    """Observe an outcome with the reward and the discount on the path to it."""
     place = rows.observe(row, key, alpha, mass)
     rate = rows.rate(place, alpha, mass)
     rows.reward[place] += rate * (reward - rows.reward[place])
@@ -159,7 +159,7 @@ def connect(rows: OutcomeRows, row: int, key: int, reward: float, carried: float
 
 @kernel
 def draw_unobserved(rows: ProbabilityRows, first: int, last: int, stream: Stream) -> int:
-    """One of the outcomes that are not in the places first … last − 1, all equally likely."""
+    """Draw one of the outcomes that are not at the places first … last − 1, uniformly."""
     while True:
         key = int(uniform(stream) * rows.width)
         seen = False
@@ -170,22 +170,22 @@ def draw_unobserved(rows: ProbabilityRows, first: int, last: int, stream: Stream
 
 
 def places_for(capacity: Indices) -> Indices:
-    """(rows + 1,) where rows of this capacity begin."""
+    """(rows + 1,), where rows of this capacity begin."""
     offset = np.zeros(len(capacity) + 1, dtype=np.int64)
     np.cumsum(capacity, out=offset[1:])
     return offset
 
 
 def heads(offset: Indices, used: Indices | int, share: Vector | float, *more: type) -> list[NDArray[Any]]:
-    """Where rows begin, (rows + 1,), how many places they use and 1 / Z, (rows,), side by side in memory.
+    """Allocate adjacent arrays: where rows begin, (rows + 1,), their numbers of places used and 1 / Z, (rows,).
 
-    Numbers of places are of 32 bits if that is enough.
+    Numbers of places have 32 bits if that is enough.
 
     Args:
         offset: (rows + 1,).
         used: (rows,), or one number for all.
         share: likewise.
-        more: types of what else lies there, (rows + 1,), zeros.
+        more: dtypes of further adjacent arrays, (rows + 1,), filled with zeros.
     """
     whole = np.int32 if offset[-1] < 2**31 else np.int64
     columns = side_by_side(len(offset), whole, whole, float, *more)
@@ -197,7 +197,7 @@ def heads(offset: Indices, used: Indices | int, share: Vector | float, *more: ty
 @optional("laid_out")
 @in_python
 def _heads_side_by_side(self: Any) -> Any:
-    """The same rows, with what is used together side by side in memory."""
+    """The same rows, with data that are used together adjacent in memory."""
     offset, used, share = heads(self.offset, self.used, self.share)
     return self._replace(offset=offset, used=used, share=share)
 
@@ -205,7 +205,7 @@ def _heads_side_by_side(self: Any) -> Any:
 def empty_rows(capacity: Indices, width: int, averages: bool = False) -> Rows:
     """Softmax rows over `width` outcomes at equal logits; capacity (rows,) bounds the outcomes ever observed.
 
-    With `averages`, what is kept beside an outcome is averaged; logits move by α in any case.
+    With `averages`, rewards and discounts are averaged; logits always move by α.
     """
     begins = places_for(capacity)
     places = int(begins[-1])
@@ -219,7 +219,7 @@ def empty_rows(capacity: Indices, width: int, averages: bool = False) -> Rows:
 def true_rows(
     offset: Indices, key: Indices, probability: Vector, reward: Vector, carried: Vector | None = None
 ) -> Rows:
-    """Rows that hold what is true, and nothing else."""
+    """Rows with true probabilities."""
     begins, used, share = heads(offset, np.diff(offset), 1.0)
     return Rows(
         begins,
@@ -235,14 +235,14 @@ def true_rows(
 
 
 def grown_in(rows: R, which: Sequence[int]) -> R:
-    """The same rows with at least one free place in each of these, of those that exist."""
+    """The same rows with at least one free place in each of the given rows that exist."""
     for row in which:
         rows = grown(rows, row) if row < len(rows.used) else rows
     return rows
 
 
 def grown(rows: R, row: int) -> R:
-    """The same rows with at least one free place in `row`: for worlds whose graph is not known beforehand."""
+    """The same rows with at least one free place in `row`: for worlds whose graph is not known in advance."""
     used = int(rows.used[row])
     if used < rows.offset[row + 1] - rows.offset[row]:
         return rows
@@ -260,7 +260,7 @@ def grown(rows: R, row: int) -> R:
 
 
 def known_of(rows: ProbabilityRows, row: int) -> Known:
-    """What a row says of the outcomes that were seen: probabilities, mean rewards and mean discounts."""
+    """The observed outcomes of a row: probabilities, mean rewards and mean discounts."""
     places = places_of(rows, row)
     left = float(rows.share[row]) if rows.width else 0.0
     reward, carried = rows.reward[places].copy(), rows.carried[places].copy()

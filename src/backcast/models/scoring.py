@@ -1,18 +1,19 @@
-"""How far a learned backward model is from the exact one.
+"""Errors of a learned backward model relative to the exact one.
 
 All numbers are averages over arrivals in s under the policy. A model that describes steps, not restarts, is compared
-with the exact one given that no episode began in s.
+with the exact model given that no episode began in s.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from backcast.core.arrays import Vector, as_floats
+from backcast.core.arrays import Matrix, Vector, as_floats
 from backcast.core.errors import InputError
+from backcast.mdp import FiniteMDP
 
-_LEAST = 1e-12  # what a model that leaves nothing to a pair is taken to have left, in the divergence
+_LEAST = 1e-12  # probability assumed in the divergence where a model gives none
 _MOST_ENTRIES = 50_000_000
 
 
@@ -20,7 +21,7 @@ class ModelScore(NamedTuple):
     """Errors of a backward model.
 
     Attributes:
-        tv: the total variation ½ Σ |p − P←|, where what a model leaves to no pair counts as well.
+        tv: the total variation ½ Σ |p − P←|, including probability that a model gives to no pair.
         kl: the divergence Σ P← log(P← / p).
         correction: ‖Δ − Δ←‖ / ‖Δ←‖ of the expected corrections Δ(s)[s̃, ã] = p (r + γ max_a q(s, a) − q(s̃, ã)).
         valid: the mass on pairs of states that exist.
@@ -32,10 +33,35 @@ class ModelScore(NamedTuple):
     valid: float
 
 
+class Scored(Protocol):
+    """What a learned model says of itself, see `backcast.models.readable.LearnedBackward`."""
+
+    contains_restarts: bool
+    joint: Vector
+    states: Vector
+    earned: Vector
+    discounted: Vector
+
+
+class Truth(Protocol):
+    """What it is compared with: `joint` of one step, the others of several."""
+
+    mdp: FiniteMDP
+    d: Vector
+    joint: Matrix
+    states: Matrix
+    earned: Matrix
+    discounted: Matrix
+
+
 def score_backward(learned: Any, exact: Any, values: Any) -> ModelScore:
-    """The score of a model in the layout of `backcast.exact`, with `joint` and `earned`."""
-    if not hasattr(exact, "joint") or not hasattr(exact, "d"):
-        raise InputError(f"exact: {type(exact).__name__} given, expected backcast.exact.backward(mdp, policy)")
+    """The score of a model in the layout of `backcast.exact`, with `joint`; over several steps, with `states`."""
+    joint = hasattr(exact, "joint")
+    if not (joint or hasattr(exact, "discounted")) or getattr(exact, "d", None) is None:
+        raise InputError(
+            f"exact: {type(exact).__name__} given, expected backcast.exact.backward(mdp, policy), or n_step(…) of the"
+            " steps that the model looks back"
+        )
     S, A = learned.n_states, learned.n_actions
     if exact.mdp.n_states != S:
         raise InputError(f"exact: a model of {exact.mdp.n_states} states given, expected {S}")
@@ -45,15 +71,39 @@ def score_backward(learned: Any, exact: Any, values: Any) -> ModelScore:
     if q.size not in (S, S * A):
         raise InputError(f"values: {q.size} numbers given, expected {S} or {S} × {A}")
     q = np.broadcast_to(q.reshape(S, -1), (S, A))
+    return (_score_steps if joint else _score_ways)(learned, exact, q)
+
+
+def _score_steps(learned: Scored, exact: Truth, q: Vector) -> ModelScore:
+    """Of one step, over pairs s̃, ã, with values (S, A)."""
+    S, A = q.shape
     truth, weight = _steps(exact, A, learned.contains_restarts)
     p = np.nan_to_num(learned.joint).reshape(S, -1)
-    mass = p.sum(axis=1)
-    tv = 0.5 * (np.abs(p - truth).sum(axis=1) + np.maximum(0.0, 1.0 - mass))
-    kl = np.where(truth > 0, truth * np.log(np.where(truth > 0, truth, 1.0) / np.maximum(p, _LEAST)), 0.0).sum(axis=1)
     goes_on = np.where(exact.mdp.terminal, 0.0, exact.mdp.discount)
     ahead = (goes_on * q.max(axis=1))[:, None] - q.reshape(1, -1)
     earned = np.repeat(np.nan_to_num(_rewards(learned, S)), A, axis=1)
-    ours, theirs = p * (earned + ahead), truth * (_true_rewards(exact.mdp, A) + ahead)
+    return _compare(p, truth, p * (earned + ahead), truth * (_true_rewards(exact.mdp, A) + ahead), weight)
+
+
+def _score_ways(learned: Scored, exact: Truth, q: Vector) -> ModelScore:
+    """Of several steps, over states s̃ alone, with values max_a q(s, a) where there is something to choose."""
+    v = q.max(axis=1)
+    truth, earned, discounted = (_dense(part) for part in (exact.states, exact.earned, exact.discounted))
+    if not learned.contains_restarts:
+        truth, earned, discounted = (np.where(exact.mdp.terminal, 0.0, part) for part in (truth, earned, discounted))
+    mass = truth.sum(axis=1)
+    weight, share = exact.d * mass, np.where(mass > 0, mass, 1.0)[:, None]
+    p = np.nan_to_num(learned.states)
+    ours = np.nan_to_num(learned.earned) + np.nan_to_num(learned.discounted) * v[:, None] - p * v
+    theirs = (earned + discounted * v[:, None] - truth * v) / share
+    return _compare(p, truth / share, ours, theirs, weight / weight.sum())
+
+
+def _compare(p: Vector, truth: Vector, ours: Vector, theirs: Vector, weight: Vector) -> ModelScore:
+    """Rows of probabilities and of corrections, (S, n) each, averaged over arrivals (S,)."""
+    mass = p.sum(axis=1)
+    tv = 0.5 * (np.abs(p - truth).sum(axis=1) + np.maximum(0.0, 1.0 - mass))
+    kl = np.where(truth > 0, truth * np.log(np.where(truth > 0, truth, 1.0) / np.maximum(p, _LEAST)), 0.0).sum(axis=1)
     size = (weight * np.linalg.norm(theirs, axis=1)).sum()
     off = (weight * np.linalg.norm(ours - theirs, axis=1)).sum()
     return ModelScore(
@@ -61,11 +111,15 @@ def score_backward(learned: Any, exact: Any, values: Any) -> ModelScore:
     )
 
 
-def _steps(exact: Any, n_actions: int, with_restarts: bool) -> tuple[Vector, Vector]:
-    """P←(s̃, ã | s), (S, S·A), 0 in rows that do not exist, and how often states are arrived at, (S,)."""
-    joint = exact.joint.toarray() if sparse.issparse(exact.joint) else exact.joint
+def _dense(part: Matrix) -> Vector:
+    """A matrix (S, S), 0 where a row does not exist."""
+    return np.nan_to_num(part.toarray() if sparse.issparse(part) else np.asarray(part))
+
+
+def _steps(exact: Truth, n_actions: int, with_restarts: bool) -> tuple[Vector, Vector]:
+    """P←(s̃, ã | s), (S, S·A), 0 in undefined rows, and how often states are reached, (S,)."""
     S = exact.mdp.n_states
-    joint = np.nan_to_num(joint).reshape(S, S, -1)
+    joint = _dense(exact.joint).reshape(S, S, -1)
     if n_actions == 1:
         joint = joint.sum(axis=2, keepdims=True)
     if not with_restarts:
@@ -83,7 +137,7 @@ def _rewards(learned: Any, n_states: int) -> Vector:
 
 
 def _true_rewards(mdp: Any, n_actions: int) -> Vector:
-    """r(s̃, ã, s), (S, S·A) [s, s̃ã]; where there is nothing to choose, that of the first action that can lead there."""
+    """r(s̃, ã, s), (S, S·A) [s, s̃ã]; in prediction, that of the first action that can lead there."""
     S, A = mdp.n_states, mdp.n_actions
     table = np.zeros((S * A, S))
     rows = np.repeat(np.arange(S * A), np.diff(mdp.table.indptr))

@@ -18,34 +18,34 @@ class BothModels(NamedTuple):
     backward: BackwardRows
 
     def learn(self, values: Values, step: Step, discount: float, rates: Vector) -> None:
-        """Both learn from the step."""
+        """Both models learn from the step."""
         self.forward.learn(values, step, discount, rates)
         self.backward.learn(values, step, discount, rates)
 
     def restart(self, s: int, rates: Vector) -> None:
-        """Both are told where an episode begins."""
+        """Tell both models where an episode begins."""
         self.forward.restart(s, rates)
         self.backward.restart(s, rates)
 
     @in_python
     def predecessors(self, s: int) -> Known | None:
-        """As the backward model says."""
+        """As in the backward model."""
         known: Known | None = self.backward.predecessors(s)
         return known
 
     @in_python
     def successors(self, s: int, a: int) -> Known | None:
-        """As the forward model says."""
+        """As in the forward model."""
         known: Known | None = self.forward.successors(s, a)
         return known
 
     @in_python
     def contains_restarts(self) -> bool:
-        """As the backward model says."""
+        """As in the backward model."""
         return bool(self.backward.contains_restarts())
 
     @in_python
     def readable(self, values: Values) -> LearnedBoth:
-        """Both, one beside the other."""
+        """Both readable models."""
         forward, backward = self.forward.readable(values), self.backward.readable(values)
         return LearnedBoth(cast(LearnedForward, forward), cast(LearnedBackward, backward))

@@ -19,7 +19,7 @@ from backcast.models.rows import Rows, true_rows
 from backcast.worlds.world import World
 
 
-@lru_cache(maxsize=4)  # the seeds of a run share a world, and nobody writes to true rows
+@lru_cache(maxsize=4)  # the seeds of a run share a world, and true rows are read-only
 def forward_rows(world: World) -> Rows:
     """P(s' | s, a) with r(s, a, s'), a row for each s·A + a; under the policy of a prediction world."""
     mdp, rows = world.mdp, world.rows
@@ -34,7 +34,7 @@ def forward_rows(world: World) -> Rows:
 def backward_rows(world: World) -> Rows:
     """P←(s̃ | s) of the recurrent chain with r(s̃, s), a row for each s.
 
-    Terminal states are left out as predecessors (a restart is no step whose value could be corrected), and a state
+    Terminal states are omitted as predecessors (a restart is not a step whose value could be corrected), and a state
     that is never visited has an empty row.
     """
     mdp = _of_steps(world.mdp)
@@ -52,7 +52,7 @@ def backward_rows(world: World) -> Rows:
 def extended_rows(world: World, span: tuple[str, Any], forward: bool) -> Rows:
     """P←(s̃ | s), a row for each s, or P(s | s̃), a row for each s̃, over several steps.
 
-    As in `backward_rows`, no way begins at a terminal state.
+    As in `backward_rows`, no path begins at a terminal state.
     """
     true = _true_model(world, span, "forward" if forward else "backward")
     probability, earned, discounted = map(_defined, (true.states, true.earned, true.discounted))
@@ -66,7 +66,7 @@ def extended_rows(world: World, span: tuple[str, Any], forward: bool) -> Rows:
 
 @lru_cache(maxsize=4)
 def restart_rows(world: World, span: tuple[str, Any]) -> CountRows:
-    """The ways that `extended_rows` leave out: P←(s̃ | s) of the terminal states s̃, a row for each s."""
+    """The paths that `extended_rows` omits: P←(s̃ | s) of the terminal states s̃, a row for each s."""
     back = scale(None, _defined(_true_model(world, span, "backward").states), world.mdp.terminal.astype(np.float64))
     back.eliminate_zeros()
     rows = true_rows(back.indptr, back.indices, back.data, np.zeros(back.nnz))
@@ -87,7 +87,7 @@ def _true_model(world: World, span: tuple[str, Any], looking: str) -> TimeExtend
 
 
 def _of_steps(mdp: FiniteMDP) -> FiniteMDP:
-    """The same world without episodes that end where they begin: no step leads there, and nobody plans from there."""
+    """The same world without episodes that end where they begin: no step leads there, and none are planned from."""
     starts = mdp.start * ~mdp.terminal
     if not starts.any() or not (mdp.start[mdp.terminal] > 0).any():
         return mdp
@@ -95,7 +95,7 @@ def _of_steps(mdp: FiniteMDP) -> FiniteMDP:
 
 
 def _defined(matrix: Matrix) -> sparse.csr_array:
-    """As csr, 0 in rows of states that are never visited."""
+    """Convert to csr, with 0 in rows of states that are never visited."""
     defined = sparse.csr_array(matrix, copy=True)
     defined.data = np.nan_to_num(defined.data)
     return defined

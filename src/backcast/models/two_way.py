@@ -1,6 +1,6 @@
-"""A model that looks both ways: what follows each state and action, and which of them led to each state.
+"""A two-way model: the successors of each state and action, and the pairs that led to each state.
 
-Both directions count the same transitions, so that P(s' | s, a) can be read off from either end: a planner that comes
+Both directions count the same transitions, so that P(s' | s, a) can be read from either end: a planner that comes
 from s' needs no search in the row of (s, a).
 """
 
@@ -19,14 +19,14 @@ from backcast.values.contract import Values
 class TwoWayModel(NamedTuple):
     """The maximum-likelihood model of one step, forward and backward.
 
-    Beside each entry stand the mean reward and the mean discount of its transitions: γ, or 0 where the step ended the
-    episode. Nothing is ahead of a state that ended one, and a state that ends only some of them is no special case.
+    Each entry has the mean reward and the mean discount of its transitions: γ, or 0 if the step ended the episode.
+    There is nothing after a terminal state, and a state that only sometimes ends an episode is no special case.
 
     Attributes:
         rows: a row for each pair s·A + a over s'.
         led_here: a row for each s' over the pairs s·A + a; counts and means are those of the same entry in `rows`.
         n_actions: A.
-        forgets: by how much the counts of a pair are drawn back before each observation of it.
+        forgets: rate at which the counts of a pair decay before each observation of it.
     """
 
     rows: CountRows
@@ -44,7 +44,7 @@ class TwoWayModel(NamedTuple):
         connect(self.led_here, step.s2, pair, step.r, carried, 1.0, 1.0)
 
     def prefetch_state(self, s: int, here: int) -> None:
-        """Ask memory for what is known of s."""
+        """Prefetch the data of s."""
         self.rows.prefetch_row(s * self.n_actions, here * self.n_actions)
         self.led_here.prefetch_row(s, here)
 
@@ -60,16 +60,16 @@ class TwoWayModel(NamedTuple):
 
     @in_python
     def readable(self, values: Values) -> LearnedForward:
-        """What follows; the other direction holds the same counts."""
+        """The forward rows; the other direction has the same counts."""
         return LearnedForward(cast(ReadableModel, self), values.n_states, values.n_actions)
 
 
 @kernel
 def _forget(model: TwoWayModel, pair: int) -> None:
-    """Count all that followed a pair less, and write the new counts into the rows of those states.
+    """Decay the counts of a pair's successors, and write the new counts into the rows of those states.
 
-    What is expected of the pair stays the same, as all its counts shrink alike. Each successor costs a look through its
-    predecessors.
+    The expectation of the pair is unchanged, because all its counts shrink alike. Each successor costs a search through
+    its predecessors.
     """
     rows, led_here = model.rows, model.led_here
     rows.forget(pair, model.forgets)
@@ -82,7 +82,7 @@ def _forget(model: TwoWayModel, pair: int) -> None:
 
 @kernel
 def _add_up(rows: CountRows, row: int) -> None:
-    """Sum the counts of a row anew: to subtract what is forgotten would leave rounding errors where little is left."""
+    """Recompute the sum of a row's counts: subtracting would leave rounding errors where little is left."""
     total = 0.0
     for k in range(rows.offset[row], rows.offset[row] + rows.used[row]):
         total += rows.weight[k]
@@ -93,7 +93,7 @@ def _add_up(rows: CountRows, row: int) -> None:
 
 @kernel
 def expect(model: TwoWayModel, values: Values, pair: int) -> float:
-    """The full backup Σ_s' P(s' | s, a) (r(s, a, s') + γ max_a' q(s', a')) of a pair that was tried."""
+    """The full backup Σ_s' P(s' | s, a) (r(s, a, s') + γ max_a' q(s', a')) of a pair tried."""
     rows = model.rows
     first = rows.offset[pair]
     expected = 0.0

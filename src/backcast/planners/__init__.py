@@ -1,4 +1,4 @@
-"""How a model corrects values between real steps."""
+"""Planners, which correct values between real steps."""
 
 from backcast.planners.backward import AllPredecessors, BackwardPlanner
 from backcast.planners.both import BothPlanners

@@ -14,21 +14,21 @@ from backcast.values.table import TableValues
 
 
 class Correction(Protocol[M, V]):
-    """How a backward planner corrects what leads to a state."""
+    """How a backward planner corrects the predecessors of a state."""
 
     def correct(self, model: M, values: V, s: int, discount: float, onward: float, alpha: float) -> int:
-        """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
+        """Make corrections from s, with its discount and `onward` for earlier states; return the number of updates."""
 
 
 @part
 class BackwardPlanner(NamedTuple):
-    """Plans from s' (`current`) or from s; `pure` if there is no learning beside it; `how` says what is corrected.
+    """Plans from s' (`current`) or from s; `pure` means without learning; `how` defines the corrections.
 
-    A state is planned from whenever the agent arrives there and the model's row describes that arrival. Then the
-    corrections of a long run are in sum those of learning: Σ_s d(s) P←(s̃ | s) δ(s̃, s) = d(s̃) E[δ | s̃], which is 0 at
-    v_π. In particular, the first state of an episode is planned from if and only if the rows contain restarts.
+    A state is planned from whenever the agent arrives there and the model's row describes that arrival. Over a long run
+    the corrections then sum to those of learning: Σ_s d(s) P←(s̃ | s) δ(s̃, s) = d(s̃) E[δ | s̃], which is 0 at v_π. In
+    particular, the first state of an episode is planned from if and only if the rows contain restarts.
 
-    Pure planning from s plans once more from the terminal state at the end of an episode; otherwise that state would
+    Pure planning from s also plans from the terminal state at the end of an episode; otherwise that state would
     never be planned from.
     """
 
@@ -37,11 +37,11 @@ class BackwardPlanner(NamedTuple):
     how: Correction[Any, Any]
 
     def begin(self, model: BackwardRows, values: Values, s: int, discount: float, rates: Vector) -> int:
-        """Plan from the first state of an episode; the number of value updates."""
+        """Plan from the first state of an episode; return the number of value updates."""
         return plan_from_first(self, model, values, s, discount, rates)
 
     def plan(self, model: BackwardRows, values: Values, step: Step, discount: float, rates: Vector) -> int:
-        """Plan from the reference state(s) of a step; the number of value updates."""
+        """Plan from the reference state(s) of a step; return the number of value updates."""
         return plan_from_origins(self, model, values, step, discount, rates)
 
     def origins(self, model: BackwardRows, step: Step) -> Origins:
@@ -54,7 +54,7 @@ class BackwardPlanner(NamedTuple):
         return self.current and model.describes(True, 0)
 
     def plan_from(self, model: BackwardRows, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
-        """Correct what leads to s; the number of value updates."""
+        """Correct the predecessors of s; return the number of value updates."""
         return self.how.correct(model, values, s, 0.0 if ends else discount, discount, rates[ALPHA_PLAN])
 
     @in_python
@@ -73,13 +73,13 @@ class AllPredecessors(NamedTuple):
     def correct(
         self, model: BackwardRows, values: TableValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
-        """Corrections from s, with this discount of s itself; the number of value updates."""
+        """Make corrections from s, with its discount; return the number of value updates."""
         self.edges.touch(observed_before(model, s))
         return correct_all(model, values, s, discount, alpha, self.step_size)
 
     @in_python
     def needs_table(self) -> bool:
-        """One map of the table moves all pairs never observed."""
+        """Update all pairs never observed by one map of the table."""
         return True
 
 
@@ -89,8 +89,8 @@ def correct_all(
 ) -> int:
     """For all s̃, ã: q(s̃, ã) ← q(s̃, ã) + α P←(s̃, ã | s) (r(s̃, s) + γ max_a q(s, a) − q(s̃, ã)).
 
-    max_a q(s, a) is taken once, before any update. All pairs never observed before s have one probability and one
-    target: their update is one map of the whole table, after which the observed pairs are put right. (A model that
+    max_a q(s, a) is read once, before any update. All pairs never observed before s have the same probability and
+    target: their update is one map of the whole table, after which the observed pairs are corrected. (A model that
     leaves probability to pairs never observed has one row for each s, and its step sizes are not averaged.)
     """
     rows = model.rows

@@ -1,19 +1,19 @@
 """A planner that chooses where to plan, in which direction, and whether at all.
 
-Hindsight says where: at the states before one whose value has changed, by how much they would gain from it. Forethought
-says what: the value that the counted model expects, so that there is no step size. A gate says whether: an update must
-promise at least what a real step brings on average, |E − v| ≥ g. (Charnov's marginal value theorem: leave a patch when
-it yields less than the average.)
+Hindsight says where: at the predecessors of a state whose value has changed, ranked by their gain from it. Forethought
+says what: the value expected under the counted model, so that there is no step size. A gate says whether: an update
+must promise at least the average gain of a real step, |E − v| ≥ g. (Charnov's marginal value theorem: leave a patch
+when it yields less than the average.)
 
     real step (s, a, r, s'):   count it;  E(s, a) ← Σ_s' P(s' | s, a) (r + γ v(s'));  commit(s)
-    at most `backups` times:   take the state x that promises most;  stop if that is less than g;  commit(x)
+    at most `backups` times:   take the state x that promises most;  stop if it promises less than g;  commit(x)
 
     promise(x) = max(|E(x, π) − v(x)|, max_a E(x, a) − E(x, π))
     commit(x):   if the second term is the larger, π(x) ← argmax_a E(x, a);  v(x) ← E(x, π);  tell those before x
     tell(x):     each edge (s̃, ã) → x:  E(s̃, ã) ← E(s̃, ã) + γ P (v(x) − u),  u ← v(x),  if that passes the gate
 
-u is the value of x that E(s̃, ã) contains, beside each edge (`backcast.models.linked`). The policy π changes only where
-that gains more than to evaluate it anew: with random rewards a maximum over fresh estimates counts to infinity.
+u is the value of x that E(s̃, ã) contains, stored beside each edge (`backcast.models.linked`). The policy π changes only
+where this gains more than re-evaluating it: with random rewards a maximum over fresh estimates counts to infinity.
 
 A commit costs O(degree · log S). Without a gate and with unlimited backups, v solves the counted model (certainty
 equivalence); with none it is forward planning from s with counts and step size 1.
@@ -32,18 +32,18 @@ from backcast.planners.prior import NoPrior, Prior
 from backcast.planners.queue import Queue, dequeue, first_priority, is_negligible, note_observed, settle, withdraw
 from backcast.values.table import TableValues
 
-FADES = 0.01  # of the mean gain: what a real step brought a few hundred steps ago no longer counts
-BELOW = 1e-12  # of the largest value that was observed and v(s): how far below it an action is shown that is not chosen
-MOST = 16  # choices that are remembered, for those who watch
-NAMED = 3  # of them, in words
+FADES = 0.01  # decay of the mean gain: real steps a few hundred steps ago no longer count
+BELOW = 1e-12  # relative distance at which actions that are not chosen are shown below the chosen one
+MOST = 16  # choices that are remembered for observers
+NAMED = 3  # choices that are named in words
 
 
 class Gate(NamedTuple):
-    """Whether an update is worth it.
+    """The threshold of updates.
 
     Attributes:
-        kappa: κ; 1: as much as a real step brings; 0: everything is worth it.
-        brings: (2,) the mean |gain| of real steps, and how many there were.
+        kappa: κ; 1: the mean gain of a real step; 0: no threshold.
+        brings: (2,), the mean |gain| of real steps, and their number.
     """
 
     kappa: float
@@ -51,12 +51,12 @@ class Gate(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """What was chosen after the last real step.
+    """The choices after the last real step.
 
     Attributes:
-        states: (MOST,) the states that were committed, that of the step first.
-        promised: (MOST,) what each promised.
-        number: (1,) how many there were, remembered or not.
+        states: (MOST,), the committed states, the one of the step first.
+        promised: (MOST,), what each promised.
+        number: (1,), their number, remembered or not.
     """
 
     states: Indices
@@ -69,17 +69,17 @@ class Blend(NamedTuple):
     """Forethought, hindsight and a gate.
 
     Attributes:
-        backups: states that are committed after each real step, at most.
-        gate: whether an update is worth it.
-        expected: (S·A,) E(s, a); of a pair never tried 0.
-        value: (S,) v(s), the value that others bootstrap from.
-        policy: (S,) π(s).
-        announced: (S,) v(s) when s last told those before it.
-        reach: (S,) at least the largest γ P of an edge into s whose beginning may not know v(s).
+        backups: most states that are committed after each real step.
+        gate: the threshold of updates.
+        expected: (S·A,), E(s, a); 0 for a pair never tried.
+        value: (S,), v(s), the value that others bootstrap from.
+        policy: (S,), π(s).
+        announced: (S,), v(s) when s last told its predecessors.
+        reach: (S,), at least the largest γ P of an edge into s whose beginning may not know v(s).
         queue: the states, with what they promise.
-        prior: what is shown in place of E, and what is assumed of states and pairs never seen.
-        choices: for those who watch.
-        edges: those touched.
+        prior: what is shown in place of E, and assumptions about unseen states and pairs.
+        choices: the choices, for observers.
+        edges: edges touched.
     """
 
     backups: int
@@ -95,11 +95,11 @@ class Blend(NamedTuple):
     edges: Edges
 
     def begin(self, model: LinkedModel, values: TableValues, s: int, discount: float, rates: Vector) -> int:
-        """An episode begins in s."""
+        """Begin an episode in s."""
         return self.prior.meet(values, s, False)
 
     def plan(self, model: LinkedModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
-        """Take in the step, then plan where that promises most; the number of value updates."""
+        """Process the step, then plan where this promises most; return the number of value updates."""
         updates, shown = self.prior.meet(values, step.s2, step.ends), values.get(step.s, step.a)
         foresee(self, model, step, discount)
         gained = wait(self, model, values.n_actions, step.s)
@@ -118,28 +118,28 @@ class Blend(NamedTuple):
             s = dequeue(self.queue)
             _note(self.choices, s, promised)
             updates += commit(self, model, values, s)
-        return updates + (values.get(step.s, step.a) == shown)  # E(s, a) and q(s, a) of the step count once
+        return updates + (values.get(step.s, step.a) == shown)  # E(s, a) and q(s, a) of the step count as one
 
     def finish(
         self, model: LinkedModel, values: TableValues, s: int, ends: bool, discount: float, rates: Vector
     ) -> int:
-        """An episode is over; the number of value updates."""
+        """End an episode; return the number of value updates."""
         return self.prior.assume(values, worth(self.gate))
 
     @in_python
     def chosen(self) -> list[tuple[int, float]]:
-        """The states that were committed after the last real step, and what each promised; its own state first."""
+        """The states committed after the last real step, and what each promised; the state of the step first."""
         number = min(int(self.choices.number[0]), MOST)
         return list(zip(self.choices.states[:number].tolist(), self.choices.promised[:number].tolist(), strict=True))
 
     @in_python
     def direction(self) -> Direction:
-        """It gives states new values: all their actions follow."""
+        """It assigns new values to states, and their actions follow."""
         return "values"
 
     @in_python
     def explain(self, name_of: Callable[[int], str]) -> str:
-        """Which direction was chosen after the last real step, and why: what each candidate promised."""
+        """Explain the choice after the last real step: what each candidate promised."""
         if not self.choices.number[0]:
             return f"Nothing promises more than a real step brings, {worth(self.gate):.2g}: it does not plan."
         (s, gained), *planned = self.chosen()
@@ -151,7 +151,7 @@ class Blend(NamedTuple):
         return f"{words} {self._left_out(name_of)}"
 
     def _left_out(self, name_of: Callable[[int], str]) -> str:
-        """Why planning stopped."""
+        """Explain why planning stopped."""
         least, promised = worth(self.gate), first_priority(self.queue)
         if promised <= 0.0:
             return "Nothing else waits."
@@ -163,7 +163,7 @@ class Blend(NamedTuple):
 
 @kernel
 def foresee(planner: Blend, model: LinkedModel, step: Step, discount: float) -> None:
-    """E(s, a) from all that followed (s, a) so far, as it is valued now."""
+    """Compute E(s, a) from all observed successors of (s, a), with their current values."""
     rows, pair = model.counts.rows, step.s * model.counts.n_actions + step.a
     share, expected = rows.share[pair], 0.0
     planner.edges.touch(rows.used[pair])
@@ -182,13 +182,13 @@ def foresee(planner: Blend, model: LinkedModel, step: Step, discount: float) -> 
 
 @kernel
 def expect(planner: Blend, model: LinkedModel, pair: int) -> float:
-    """E(s, a), or what is assumed of a pair that was never tried."""
+    """E(s, a), or the assumption for a pair that was never tried."""
     return planner.expected[pair] if model.counts.rows.used[pair] > 0 else planner.prior.untried()
 
 
 @kernel
 def best_action(planner: Blend, model: LinkedModel, n_actions: int, s: int) -> int:
-    """The action of which most is expected: π(s), unless another is better; then the first of the best."""
+    """The action with the largest expected value: π(s), unless another is better; then the first of the best."""
     first, chosen = s * n_actions, planner.policy[s]
     most = expect(planner, model, first + chosen)
     for a in range(n_actions):
@@ -200,7 +200,7 @@ def best_action(planner: Blend, model: LinkedModel, n_actions: int, s: int) -> i
 
 @kernel
 def wait(planner: Blend, model: LinkedModel, n_actions: int, s: int) -> float:
-    """Let a state wait with what it promises, which is returned; not at all if that is negligible."""
+    """Queue a state with what it promises, unless that is negligible; return what it promises."""
     followed = expect(planner, model, s * n_actions + planner.policy[s])
     promised = abs(followed - planner.value[s])
     if n_actions > 1:
@@ -212,7 +212,7 @@ def wait(planner: Blend, model: LinkedModel, n_actions: int, s: int) -> float:
 
 @kernel
 def commit(planner: Blend, model: LinkedModel, values: TableValues, s: int) -> int:
-    """Follow what is expected of s: policy, value, what is shown, and news for those before it; value updates."""
+    """Commit s: update its policy, value, shown values and predecessors; return the number of value updates."""
     n_actions, policy = values.n_actions, planner.policy
     value = expect(planner, model, s * n_actions + policy[s])
     if n_actions > 1:
@@ -223,13 +223,13 @@ def commit(planner: Blend, model: LinkedModel, values: TableValues, s: int) -> i
     planner.value[s] = value
     updates = _show(planner, model, values, s)
     if n_actions > 1:
-        wait(planner, model, n_actions, s)  # to change the policy as well may promise something
+        wait(planner, model, n_actions, s)  # a change of the policy may promise something as well
     return updates + tell(planner, model, n_actions, s)
 
 
 @kernel
 def _show(planner: Blend, model: LinkedModel, values: TableValues, s: int) -> int:
-    """Write q(s, π) and lower whatever is above it, so that π is followed; value updates."""
+    """Write q(s, π) and lower larger values, so that π is greedy; return the number of value updates."""
     value, policy = planner.value[s], planner.policy[s]
     shown = planner.prior.shown(s, value) if values.n_actions == 1 else value
     updates = 0
@@ -246,7 +246,7 @@ def _show(planner: Blend, model: LinkedModel, values: TableValues, s: int) -> in
 
 @kernel
 def tell(planner: Blend, model: LinkedModel, n_actions: int, s: int) -> int:
-    """Pass v(s) on to the pairs that led to s, each if that passes the gate; the number of value updates."""
+    """Pass v(s) on to the pairs that led to s, where this passes the gate; return the number of value updates."""
     value, least = planner.value[s], worth(planner.gate)
     news = abs(value - planner.announced[s])
     if planner.backups == 0 or news == 0.0 or news * planner.reach[s] < least:
@@ -273,13 +273,13 @@ def tell(planner: Blend, model: LinkedModel, n_actions: int, s: int) -> int:
 
 @kernel
 def worth(gate: Gate) -> float:
-    """What an update has to promise."""
+    """The least that an update must promise."""
     return gate.kappa * gate.brings[0]
 
 
 @kernel
 def _compare(gate: Gate, gained: float) -> None:
-    """A real step brought so much."""
+    """Record the gain of a real step."""
     gate.brings[1] += 1.0
     gate.brings[0] += max(1.0 / gate.brings[1], FADES) * (gained - gate.brings[0])
 

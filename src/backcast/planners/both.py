@@ -22,16 +22,16 @@ class BothPlanners(NamedTuple):
     backward: BackwardPlanner
 
     def begin(self, model: BothModels, values: Values, s: int, discount: float, rates: Vector) -> int:
-        """As both begin."""
+        """Begin an episode in both planners."""
         updates = self.forward.begin(model.forward, values, s, discount, rates)
         return updates + self.backward.begin(model.backward, values, s, discount, rates)
 
     def plan(self, model: BothModels, values: Values, step: Step, discount: float, rates: Vector) -> int:
-        """Forward, then backward; the number of value updates of both."""
+        """Plan forward, then backward; return the number of value updates of both."""
         updates = self.forward.plan(model.forward, values, step, discount, rates)
         return updates + self.backward.plan(model.backward, values, step, discount, rates)
 
     @in_python
     def stages(self, model: BothModels) -> Iterator[tuple[AnyPlanner, Model]]:
-        """Forward, then backward."""
+        """The planners: forward, then backward."""
         yield from zip(self, model, strict=True)

@@ -12,32 +12,32 @@ from backcast.planners.dyna import Pairs, enlist
 from backcast.planners.edges import Edges
 from backcast.values.table import TableValues
 
-_TOLERANCE = 1e-9  # of the largest value
-_ERROR = 1e-6  # of the largest value, however long values take to settle
+_TOLERANCE = 1e-9  # relative to the largest value
+_ERROR = 1e-6  # relative to the largest value, however slowly values converge
 _ROUNDING = 16 * float(np.finfo(float).eps)
-_SWEEPS = 5_000  # at most after one episode: a model with discount 1 may have no solution
+_SWEEPS = 5_000  # most sweeps after one episode: a model with discount 1 may have no solution
 _PATIENCE, _BETWEEN = 1_000, 50  # sweeps before values are extrapolated, and between two times
 
 
 @part
 class CertaintyEquivalence(NamedTuple):
-    """Value iteration in place after each episode, until nothing changes any more: what planning can at most achieve.
+    """Value iteration in place after each episode, until convergence: the most that planning can achieve.
 
-    Sweeps go over the pairs tried so far, in the order in which they were first tried: back from the last to the first,
-    for values flow backward, then forward, and so on. What is learned beside it lasts until the episode is over; in a
-    random world, large step sizes disturb the solution meanwhile, and learn=False keeps it.
+    Sweeps go over the pairs tried so far, in the order of their first trial: from the last to the first, because values
+    propagate backward, then forward, and so on. Learning from real steps changes values until the episode is over; in a
+    random world, large step sizes disturb the solution in the meantime, and learn=False keeps it.
 
-    A sweep that changes no value by more than ε leaves an error of at most γ ε / (1 − γ). So sweeps end when ε is 10⁻⁹
-    and 10⁻⁶ (1 − γ) of the largest value, or less. With γ near 1 they would have to be very many. Their changes then
-    fall from sweep to sweep by nearly the same factor ρ, and after a thousand sweeps what is left of the geometric
-    series is added at once (Aitken), now and again: whatever that does, the sweeps that follow decide. With discount 1,
-    in a model that may go on for ever, there may be no solution: sweeps end after 5,000.
+    A sweep that changes no value by more than ε leaves an error of at most γ ε / (1 − γ). So sweeps end when ε is at
+    most 10⁻⁹ and 10⁻⁶ (1 − γ) of the largest value. With γ near 1 this would take very many sweeps. Their changes then
+    shrink by nearly the same factor ρ each time. After a thousand sweeps the rest of the geometric series is added at
+    once (Aitken), at intervals; whatever this does, the following sweeps decide. With discount 1, in a model that may
+    continue for ever, there may be no solution: sweeps end after 5,000.
 
     Attributes:
         tried: the pairs in the order of their first trial.
-        edges: those touched.
-        before: (S·A,) the values of these pairs two sweeps ago, where they are needed.
-        earlier: (S·A,) those of four sweeps ago.
+        edges: edges touched.
+        before: (S·A,), the values of these pairs two sweeps ago, if needed.
+        earlier: (S·A,), their values four sweeps ago.
     """
 
     tried: Pairs
@@ -53,7 +53,7 @@ class CertaintyEquivalence(NamedTuple):
     def finish(
         self, model: TwoWayModel, values: TableValues, s: int, ends: bool, discount: float, rates: Vector
     ) -> int:
-        """Solve the model; the number of value updates."""
+        """Solve the model; return the number of value updates."""
         tolerance = max(min(_TOLERANCE, _ERROR * (1.0 - discount)), _ROUNDING)
         n = self.tried.length[0]
         for sweeps in range(1, _SWEEPS + 1):
@@ -70,7 +70,7 @@ class CertaintyEquivalence(NamedTuple):
 
 @kernel
 def _write_down(planner: CertaintyEquivalence, values: TableValues) -> None:
-    """Write down the values of the pairs tried, and keep those written down before."""
+    """Save the values of the pairs tried, and keep those saved before."""
     for k in range(planner.tried.length[0]):
         planner.earlier[k] = planner.before[k]
         planner.before[k] = values.get(0, planner.tried.pairs[k])
@@ -96,7 +96,7 @@ def _extrapolate(planner: CertaintyEquivalence, values: TableValues, discount: f
 def _sweep(
     planner: CertaintyEquivalence, model: TwoWayModel, values: TableValues, backward: bool
 ) -> tuple[float, float]:
-    """For all pairs tried: q(s, a) ← what is expected of it; the largest change and the largest |q(s, a)|."""
+    """For all pairs tried: set q(s, a) to its expectation; return the largest change and the largest |q(s, a)|."""
     change, largest = 0.0, 0.0
     last = planner.tried.length[0] - 1
     for k in range(last + 1):

@@ -1,8 +1,8 @@
-"""What the loop, and those who watch it, may ask of a planner.
+"""The interface of planners for the loop and for observers.
 
-A planner that plans from states, `s` or `s'` of a step, says from which (`origins`, `plans_first`) and plans from one
-of them at a time (`plan_from`); then `plan_from_origins` is all it needs for `plan`, and the lab shows where it plans
-from without knowing it. Any other planner has `plan` alone.
+A planner that plans from states of a step, `s` or `s'`, says from which (`origins`, `plans_first`) and plans from one
+of them at a time (`plan_from`). Its `plan` is then `plan_from_origins`, and the lab can show where it plans from. Any
+other planner only has `plan`.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ Direction = Literal["forward", "backward", "elsewhere", "values"]
 
 
 class Origins(NamedTuple):
-    """Which states of a step s, a → s' are planned from."""
+    """The states of a step s, a → s' that are planned from."""
 
     previous: bool
     current: bool
@@ -32,49 +32,49 @@ class Turn(NamedTuple):
     planned: bool
 
 
-M = TypeVar("M", contravariant=True)  # the model and the values that a planner works with
+M = TypeVar("M", contravariant=True)  # the model and the values of a planner
 V = TypeVar("V", contravariant=True)
 OwnModel = TypeVar("OwnModel")
 OwnValues = TypeVar("OwnValues")
 
 
 class PlannerPart(Protocol[M, V]):
-    """What an author writes: it plans after each step, with the model and the values that its kind gives it."""
+    """The methods an author writes: plan after each step, with the model and the values given by the kind."""
 
     def plan(self, model: M, values: V, step: Step, discount: float, rates: Vector) -> int:
-        """Plan after a step; the number of value updates."""
+        """Plan after a step; return the number of value updates."""
 
 
 class Planner(PlannerPart[M, V], Protocol[M, V]):
-    """What may be asked of a planner; `part` has added the defaults."""
+    """The full interface of a planner; `part` adds the defaults."""
 
     def begin(self, model: M, values: V, s: int, discount: float, rates: Vector) -> int:
-        """Plan when an episode begins in s; the number of value updates."""
+        """Plan when an episode begins in s; return the number of value updates."""
 
     def finish(self, model: M, values: V, s: int, ends: bool, discount: float, rates: Vector) -> int:
-        """Plan when an episode is over; the number of value updates."""
+        """Plan when an episode is over; return the number of value updates."""
 
     def note_step(self, model: M, values: V, step: Step, discount: float) -> None:
         """Note what a step has changed, before states are planned from."""
 
     def prefetch_state(self, s: int, here: int) -> None:
-        """Ask memory for what is kept of s, where the agent, which is `here`, may be next; asked in large worlds."""
+        """Prefetch the data of s, a possible next state of the agent, which is `here`; called in large worlds."""
 
     def direction(self) -> Direction:
         """How arrows are drawn.
 
-        "forward" or "backward" from the states of a step; "elsewhere", if it updates whatever pairs it likes; "values",
-        if it gives states new values, which their actions follow.
+        "forward" or "backward" from the states of a step; "elsewhere" if it updates arbitrary pairs; "values" if it
+        assigns new values to states, which their actions follow.
         """
 
     def explain(self, name_of: Callable[[int], str]) -> str:
-        """Why it planned after the last step as it did, in words for those who watch; empty if it does not say."""
+        """Explain the planning after the last step in words; empty if there is no explanation."""
 
     def stages(self, model: M) -> "Iterator[tuple[AnyPlanner, Model]]":
-        """The planners that it is made of, in the order in which they plan, each with its model."""
+        """The planners it consists of, in the order in which they plan, each with its model."""
 
     def step_taken(self, pair: int, alpha: float) -> float:
-        """How far the last update of a pair went, where α is the step size of planning."""
+        """The step size of the last update of a pair, where α is the step size of planning."""
 
 
 class StatePlanner(PlannerPart[M, V], Protocol[M, V]):
@@ -87,11 +87,11 @@ class StatePlanner(PlannerPart[M, V], Protocol[M, V]):
         """Whether the first state of an episode is planned from when the episode begins."""
 
     def plan_from(self, model: M, values: V, s: int, ends: bool, discount: float, rates: Vector) -> int:
-        """Plan from s, which `ends` the episode or not; the number of value updates."""
+        """Plan from s, which `ends` the episode or not; return the number of value updates."""
 
 
 class CompleteStatePlanner(Planner[M, V], StatePlanner[M, V], Protocol[M, V]):
-    """The same with all that may be asked of a planner."""
+    """A state planner with the full interface."""
 
 
 AnyPlanner = Planner[Any, Any]
@@ -101,7 +101,7 @@ AnyPlanner = Planner[Any, Any]
 def turns(
     planner: StatePlanner[OwnModel, OwnValues], model: OwnModel, values: OwnValues, step: Step, discount: float
 ) -> tuple[Turn, Turn]:
-    """The states of a step in the order in which a planner may plan from them; it is told of the step before."""
+    """Tell the planner of the step, and return its states in the order in which they may be planned from."""
     planner.note_step(model, values, step, discount)  # type: ignore[attr-defined]  # every part has it
     origins = planner.origins(model, step)
     return Turn(step.s, False, origins.previous), Turn(step.s2, step.ends, origins.current)
@@ -116,7 +116,7 @@ def plan_from_origins(
     discount: float,
     rates: Vector,
 ) -> int:
-    """Plan from the states of a step that a planner names, the earlier one first; the number of value updates."""
+    """Plan from the origins of a step, the earlier one first; return the number of value updates."""
     first, second = turns(planner, model, values, step, discount)
     updates = 0
     if first.planned:
@@ -135,13 +135,13 @@ def plan_from_first(
     discount: float,
     rates: Vector,
 ) -> int:
-    """Plan from the first state of an episode, if the planner does; the number of value updates."""
+    """Plan from the first state of an episode, if the planner does so; return the number of value updates."""
     return planner.plan_from(model, values, s, False, discount, rates) if planner.plans_first(model) else 0
 
 
 @optional("begin")
 def _begins_without_planning(self: object, model: Model, values: Values, s: int, discount: float, rates: Vector) -> int:
-    """Most planners do nothing when an episode begins."""
+    """By default, nothing happens when an episode begins."""
     return 0
 
 
@@ -149,38 +149,38 @@ def _begins_without_planning(self: object, model: Model, values: Values, s: int,
 def _ends_without_planning(
     self: object, model: Model, values: Values, s: int, ends: bool, discount: float, rates: Vector
 ) -> int:
-    """Most planners do nothing when an episode is over."""
+    """By default, nothing happens when an episode is over."""
     return 0
 
 
 @optional("note_step")
 def _needs_not_be_told(self: object, model: Model, values: Values, step: Step, discount: float) -> None:
-    """Most planners need not be told what a step has changed before they plan."""
+    """By default, planners ignore what a step has changed before they plan."""
 
 
 @optional("direction")
 @in_python
 def _plans_elsewhere(self: object) -> Direction:
-    """Most planners choose for themselves what to update."""
+    """By default, planners choose what to update."""
     return "elsewhere"
 
 
 @optional("step_taken")
 @in_python
 def _as_counted(self: Any, pair: int, alpha: float) -> float:
-    """As far as the part's step sizes say; α if it has none."""
+    """By default, the step size of the part; α if it has none."""
     return float(self.step_size.of(pair, alpha, 0.0)) if "step_size" in self._fields else alpha
 
 
 @optional("explain")
 @in_python
 def _does_not_say(self: object, name_of: Callable[[int], str]) -> str:
-    """Most planners always plan alike."""
+    """By default, there is no explanation."""
     return ""
 
 
 @optional("stages")
 @in_python
 def _is_one(self: AnyPlanner, model: Model) -> Iterator[tuple[AnyPlanner, Model]]:
-    """Most planners are not made of others."""
+    """By default, a planner consists of no others."""
     yield self, model

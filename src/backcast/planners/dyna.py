@@ -1,4 +1,4 @@
-"""Dyna: between real steps, imagine steps from pairs of state and action that were experienced before."""
+"""Dyna: between real steps, imagine steps from state-action pairs experienced before."""
 
 from typing import NamedTuple
 
@@ -17,16 +17,16 @@ from backcast.planners.forward import draw_outlook, draw_place
 from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 
-MANY = 2**14  # pairs, of which most are not in a core's own cache
+MANY = 2**14  # number of pairs beyond which most are not in a core's own cache
 
 
 class Pairs(NamedTuple):
-    """Search control: a list of pairs s·A + a, none of them twice, of which all are equally likely to be drawn.
+    """Search control: a list of distinct pairs s·A + a, drawn uniformly.
 
     Attributes:
-        listed: (S·A,) whether a pair is in the list.
-        pairs: (S·A,) the list, in the order in which pairs were added.
-        length: (1,) how many there are.
+        listed: (S·A,), whether a pair is in the list.
+        pairs: (S·A,), the list, in the order in which pairs were added.
+        length: (1,), the length of the list.
     """
 
     listed: Mask
@@ -59,10 +59,10 @@ class Draws(NamedTuple):
     """Random numbers for the samples of this step and of the next two, drawn before they are needed.
 
     Attributes:
-        numbers: (3, 2·samples) uniform numbers, two for each sample: which pair, and what follows it.
-        turn: (1,) which of the three is this step's; −1 before anything was drawn.
-        pairs: (samples,) the pairs of this step.
-        places: (samples,) the places of what follows them in the rows of a model.
+        numbers: (3, 2·samples), uniform numbers, two for each sample: for the pair and for its successor.
+        turn: (1,), which of the three rows belongs to this step; −1 before anything was drawn.
+        pairs: (samples,), the pairs of this step.
+        places: (samples,), the places of their successors in the rows of a model.
     """
 
     numbers: Vector
@@ -73,18 +73,18 @@ class Draws(NamedTuple):
 
 @part
 class Dyna(NamedTuple):
-    """Dyna-Q: after each real step, `samples` one-step updates of pairs drawn from all that were experienced.
+    """Dyna-Q: after each real step, `samples` one-step updates of pairs drawn from all pairs experienced.
 
-    The rows of the model leave nothing to outcomes never observed. In a large world pairs lie anywhere in memory, which
-    is asked for them a step before: only what follows a pair has to be waited for, for all samples together.
+    The rows of the model leave nothing to outcomes never observed. In a large world pairs are scattered in memory and
+    are prefetched one step ahead; only the successors have to be waited for, for all samples together.
 
     Attributes:
-        samples: updates for each real step.
-        known: those experienced.
-        stream: random numbers, for pairs and for what follows them.
-        draws: those that were drawn before they are needed.
-        step_size: of an update of a pair.
-        edges: those touched.
+        samples: updates after each real step.
+        known: the pairs experienced.
+        stream: random numbers for pairs and successors.
+        draws: numbers drawn in advance.
+        step_size: step size of an update of a pair.
+        edges: edges touched.
     """
 
     samples: int
@@ -121,7 +121,7 @@ class Dyna(NamedTuple):
 
 @kernel
 def draw_numbers(draws: Draws, stream: Stream) -> None:
-    """Turn to the numbers of this step, and draw those of the step after the next."""
+    """Advance to the numbers of this step, and draw those of the step after the next."""
     if draws.turn[0] < 0:
         for turn in range(2):
             _draw(draws, turn, stream)
@@ -138,9 +138,9 @@ def _draw(draws: Draws, turn: int, stream: Stream) -> None:
 
 @kernel
 def prepare(planner: Dyna, model: ForwardRows, values: Values, here: int) -> None:
-    """Ask memory for the pairs of the next step, and for the entries of the list that the step after it will need.
+    """Prefetch the pairs of the next step, and the list entries that the step after it will need.
 
-    Whether the next step lengthens the list is not known: both are prepared.
+    Whether the next step lengthens the list is unknown: both cases are prepared.
     """
     known, draws, turn = planner.known, planner.draws, planner.draws.turn[0]
     soon, later = draws.numbers[(turn + 1) % 3], draws.numbers[(turn + 2) % 3]
@@ -156,17 +156,17 @@ def prepare(planner: Dyna, model: ForwardRows, values: Values, here: int) -> Non
 
 @part
 class DynaPlus(NamedTuple):
-    """Dyna-Q+: the same, and what was not tried for long is imagined to earn more; all actions of a state are planned.
+    """Dyna-Q+: Dyna-Q with an imagined bonus for pairs not tried for long; it plans all actions of visited states.
 
     Attributes:
-        samples: updates for each real step.
+        samples: updates after each real step.
         known: all actions of the states in which one was taken.
-        last: (S·A,) the real step in which a pair was last tried; 0 before it was.
-        clock: (1,) real steps so far.
+        last: (S·A,), the real step in which a pair was last tried; 0 before.
+        clock: (1,), real steps so far.
         bonus: κ.
-        stream: random numbers, for pairs and for what follows them.
-        step_size: of an update of a pair.
-        edges: those touched.
+        stream: random numbers for pairs and successors.
+        step_size: step size of an update of a pair.
+        edges: edges touched.
     """
 
     samples: int
@@ -201,11 +201,11 @@ class DynaPlus(NamedTuple):
 
 
 def no_pairs(n_pairs: int) -> Pairs:
-    """An empty list with room for so many pairs."""
+    """An empty list with room for a number of pairs."""
     return Pairs(np.zeros(n_pairs, dtype=np.bool_), np.zeros(n_pairs, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
 def no_draws(samples: int) -> Draws:
-    """Room for the random numbers of so many samples, of which none was drawn."""
+    """Room for the random numbers of a number of samples, with none drawn yet."""
     pairs, places = np.zeros(samples, dtype=np.int64), np.zeros(samples, dtype=np.int64)
     return Draws(np.zeros((3, 2 * samples)), np.full(1, -1), pairs, places)

@@ -1,7 +1,7 @@
 """Edges touched: the transitions of a model, or of a memory, that a planner reads to make its value updates.
 
-Value updates say how many numbers were written; edges say how much was looked at for it. A sum over what may follow a
-pair touches every outcome that was observed; a drawn outcome is one; news of a state touch all pairs that led there.
+Value updates count the numbers written; edges count what was read for this. A sum over the successors of a pair touches
+every observed outcome; a sampled outcome is one edge; passing on a changed value touches all pairs that led to a state.
 """
 
 from typing import NamedTuple, Protocol
@@ -15,10 +15,10 @@ from backcast.models.contract import BackwardRows
 
 
 class EdgeCount(Protocol):
-    """Is told of the edges that a planner touches."""
+    """Counts the edges that a planner touches."""
 
     def touch(self, number: int) -> None:
-        """So many more were touched."""
+        """Count more edges."""
 
 
 @part
@@ -28,7 +28,7 @@ class Uncounted(NamedTuple):
     unused: int = 0
 
     def touch(self, number: int) -> None:
-        """Plays no part."""
+        """Do nothing."""
 
 
 @part
@@ -38,7 +38,7 @@ class Edges(NamedTuple):
     touched: Indices
 
     def touch(self, number: int) -> None:
-        """So many more were touched."""
+        """Count more edges."""
         self.touched[0] += number
 
 
@@ -47,7 +47,7 @@ UNCOUNTED = Uncounted()
 
 @kernel
 def observed_before(model: BackwardRows, s: int) -> int:
-    """How many predecessors of s a model has observed, in all its rows for s."""
+    """The number of observed predecessors of s, in all rows of a model for s."""
     number = 0
     for row in range(model.first_row(s), model.last_row(s)):
         number += model.rows.used[row]
@@ -55,12 +55,12 @@ def observed_before(model: BackwardRows, s: int) -> int:
 
 
 def no_edges() -> Edges:
-    """None was touched yet."""
+    """A counter at 0."""
     return Edges(np.zeros(1, dtype=np.int64))
 
 
 def edges_touched(planner: object) -> NDArray[np.int64]:
-    """How many a planner, and the parts that it is made of, have touched; of planners that are stacked, (n,)."""
+    """The edges touched by a planner and its parts; (n,) for stacked planners."""
     if isinstance(planner, Edges):
         return planner.touched[..., 0]
     parts = planner if isinstance(planner, tuple) else ()

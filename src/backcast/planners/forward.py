@@ -16,15 +16,15 @@ from backcast.values.step_sizes import SCHEDULED, StepSizes
 
 
 class Reevaluation(Protocol[M, V]):
-    """How a forward planner re-evaluates a state; `renew(model, values, step, discount)` is told of a step before."""
+    """How a forward planner re-evaluates a state; `renew(model, values, step, discount)` is called first."""
 
     def reevaluate(self, model: M, values: V, s: int, discount: float, alpha: float) -> int:
-        """Updates of q(s, a) for all a, or for some; their number."""
+        """Update q(s, a) for all a, or for some; return the number of updates."""
 
 
 @part
 class ForwardPlanner(NamedTuple):
-    """Plans from s' (`current`) or from s; `pure` if there is no learning beside it; `how` says with which successors.
+    """Plans from s' (`current`) or from s; `pure` means without learning; `how` defines the successors.
 
     Planning from a terminal state is skipped. Pure planning from s' plans also from the first state of an episode;
     otherwise it would never be planned from.
@@ -35,15 +35,15 @@ class ForwardPlanner(NamedTuple):
     how: Reevaluation[Any, Any]
 
     def begin(self, model: ForwardRows, values: Values, s: int, discount: float, rates: Vector) -> int:
-        """Plan from the first state of an episode, if nothing else will."""
+        """Plan from the first state of an episode, if it would not be planned from otherwise."""
         return plan_from_first(self, model, values, s, discount, rates)
 
     def plan(self, model: ForwardRows, values: Values, step: Step, discount: float, rates: Vector) -> int:
-        """Plan from the reference state of a step; the number of value updates."""
+        """Plan from the reference state of a step; return the number of value updates."""
         return plan_from_origins(self, model, values, step, discount, rates)
 
     def note_step(self, model: ForwardRows, values: Values, step: Step, discount: float) -> None:
-        """Bring up to date what is kept of all states."""
+        """Update the data that is kept for all states."""
         self.how.renew(model, values, step, discount)  # type: ignore[attr-defined]  # every part has it
 
     def origins(self, model: ForwardRows, step: Step) -> Origins:
@@ -55,7 +55,7 @@ class ForwardPlanner(NamedTuple):
         return self.current and self.pure
 
     def plan_from(self, model: ForwardRows, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
-        """Re-evaluate s; the number of value updates."""
+        """Re-evaluate s; return the number of value updates."""
         return self.how.reevaluate(model, values, s, discount, rates[ALPHA_PLAN])
 
     @in_python
@@ -65,20 +65,20 @@ class ForwardPlanner(NamedTuple):
 
     @in_python
     def step_taken(self, pair: int, alpha: float) -> float:
-        """As far as its way to plan has moved it."""
+        """The step size of the last update of a pair."""
         return float(self.how.step_taken(pair, alpha))  # type: ignore[attr-defined]  # every part has it
 
 
 @optional("renew")
 def _renew_sums(self: object, model: ForwardRows, values: Values, step: Step, discount: float) -> None:
-    """Tell a model of states, which keeps a sum over all of them, of what a step has changed."""
+    """Update a model of states, which keeps a sum over all of them, after a step."""
     refresh(model, values, step.s, discount)
     refresh(model, values, step.s2, discount)
 
 
 @part
 class AllSuccessors(NamedTuple):
-    """Expect over all successors; with `top` above 0 over the most probable ones only."""
+    """Expected update over all successors; with `top` above 0, over the most probable ones only."""
 
     top: int = 0
     step_size: StepSizes = SCHEDULED
@@ -87,8 +87,8 @@ class AllSuccessors(NamedTuple):
     def reevaluate(self, model: ForwardRows, values: Values, s: int, discount: float, alpha: float) -> int:
         """For all a: q(s, a) ← q(s, a) + α (Σ_s' P(s' | s, a) (r(s, s') + γ̄(s') max_a' q(s', a')) − q(s, a)).
 
-        One action after the other, as the algorithm is printed: where s may follow itself, later actions see the
-        update of earlier ones. Where a row of counts is empty, nothing is known and nothing is updated.
+        Actions are updated one after the other, as the algorithm is printed: if s may follow itself, later actions see
+        the updates of earlier ones. If a row of counts is empty, nothing is known and nothing is updated.
         """
         updates = 0
         for a in range(values.n_actions):
@@ -122,7 +122,7 @@ def expect(model: ForwardRows, values: Values, row: int, discount: float) -> flo
 
 @kernel
 def expect_top(model: ForwardRows, values: Values, row: int, discount: float, top: int) -> float:
-    """The same over the `top` most probable of the observed successors, as if there were no others."""
+    """The expectation over the `top` most probable observed successors, as if there were no others."""
     rows = model.rows
     first = rows.offset[row]
     last = first + rows.used[row]
@@ -151,7 +151,7 @@ class SampledSuccessors(NamedTuple):
     edges: EdgeCount = UNCOUNTED
 
     def reevaluate(self, model: ForwardRows, values: Values, s: int, discount: float, alpha: float) -> int:
-        """Sampled updates of s, actions drawn uniformly; the number of value updates."""
+        """Make sampled updates of s, with uniform actions; return the number of value updates."""
         updates = 0
         for _ in range(self.samples):
             a = int(uniform(self.stream) * values.n_actions) if values.n_actions > 1 else 0
@@ -178,7 +178,7 @@ def draw_outlook(model: ForwardRows, values: Values, row: int, discount: float, 
 
 @kernel
 def draw_place(rows: ProbabilityRows, row: int, u: float) -> int:
-    """The place of an outcome of a row, for a uniform u; −1 for one of those never observed."""
+    """Draw the place of an outcome of a row, for a uniform u; −1 for an outcome never observed."""
     first = rows.offset[row]
     last = first + rows.used[row]
     left = u

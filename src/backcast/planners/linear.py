@@ -1,7 +1,7 @@
-"""Planning with values that are linear in features: how weights are corrected when a state is planned from.
+"""Planning with values that are linear in features: how weights are corrected when planning from a state.
 
-`BackwardPlanner` and `ForwardPlanner` say *when* and from which state to plan; these parts say how. A model of
-outcomes is asked in one way: `outcomes_of(s, a)` conditions it on s and gives the number of outcomes, `outcome(k)` is
+`BackwardPlanner` and `ForwardPlanner` define *when* and from which state to plan; these parts define how. Models of
+outcomes share one interface: `outcomes_of(s, a)` conditions on s and returns the number of outcomes, `outcome(k)` is
 the k-th of them, `chance_of(k)` its weight, and `reward_of(s̃)` the reward between.
 """
 
@@ -26,9 +26,9 @@ class WeighedPredecessors(NamedTuple):
     """The distributional update of tabular rows: Σ_s̃ P←(s̃, ã | s) δ(s̃, s) φ(s̃, ã), then one step along it.
 
     Attributes:
-        amount: (S·A,) how far to go along the features of each pair, before anything is corrected.
-        step_size: of an update of a pair, which weighs as much as the pair is probable; all are counted before any.
-        edges: those touched.
+        amount: (S·A,), the step along the features of each pair, computed before any correction.
+        step_size: step size of an update of a pair, weighted by its probability; all are counted first.
+        edges: edges touched.
     """
 
     amount: Vector
@@ -38,7 +38,7 @@ class WeighedPredecessors(NamedTuple):
     def correct(
         self, model: BackwardRows, values: LinearValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
-        """A backward update from s; the number of updates of the weights."""
+        """Make a backward update from s; return the number of updates of the weights."""
         rows = model.rows
         best = values.best(s)
         base = model.base(s, best, discount)
@@ -59,11 +59,11 @@ class WeighedPredecessors(NamedTuple):
 
 @part
 class ExpectedOutcomes(NamedTuple):
-    """The same update for a model of outcomes: all corrections are taken before any is made.
+    """The same update for a model of outcomes: all corrections are computed before any is made.
 
     Attributes:
-        amount: (S·A,) how far to go along the features of each outcome.
-        step_size: of an update of a pair, which weighs as much as the pair is probable; all are counted before any.
+        amount: (S·A,), the step along the features of each outcome.
+        step_size: step size of an update of a pair, weighted by its probability; all are counted first.
     """
 
     amount: Vector
@@ -72,7 +72,7 @@ class ExpectedOutcomes(NamedTuple):
     def correct(
         self, model: OutcomesBefore, values: LinearValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
-        """A backward update from s; the number of updates of the weights."""
+        """Make a backward update from s; return the number of updates of the weights."""
         ahead = discount * values.best(s)
         outcomes = model.outcomes_of(s, 0)
         for k in range(outcomes):
@@ -86,7 +86,7 @@ class ExpectedOutcomes(NamedTuple):
 
 @part
 class SampledOutcomes(NamedTuple):
-    """`samples` updates with outcomes drawn by their chances: of pairs that led here, or of states that follow."""
+    """`samples` updates with sampled outcomes: pairs that led here, or states that follow."""
 
     samples: int
     stream: Stream
@@ -95,7 +95,7 @@ class SampledOutcomes(NamedTuple):
     def correct(
         self, model: OutcomesBefore, values: LinearValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
-        """Backward updates from s; the number of updates of the weights."""
+        """Make backward updates from s; return the number of updates of the weights."""
         outcomes = model.outcomes_of(s, 0)
         for _ in range(self.samples):
             pair = model.outcome(draw_outcome_of(model, outcomes, self.stream))
@@ -104,10 +104,10 @@ class SampledOutcomes(NamedTuple):
         return self.samples
 
     def renew(self, model: OutcomesAfter, values: LinearValues, step: Step, discount: float) -> None:
-        """There is nothing to keep up to date."""
+        """Do nothing: there is nothing to update."""
 
     def reevaluate(self, model: OutcomesAfter, values: LinearValues, s: int, discount: float, alpha: float) -> int:
-        """For all a: forward updates of q(s, a); the number of updates of the weights."""
+        """For all a, make forward updates of q(s, a); return the number of updates of the weights."""
         for a in range(values.n_actions):
             outcomes = model.outcomes_of(s, a)
             for _ in range(self.samples):
@@ -120,7 +120,7 @@ class SampledOutcomes(NamedTuple):
 
 @kernel
 def draw_outcome_of(model: WeighedOutcomes, outcomes: int, stream: Stream) -> int:
-    """One of so many outcomes, by its chance."""
+    """Sample an outcome by its weight."""
     left = uniform(stream)
     for k in range(outcomes - 1):
         left -= model.chance_of(k)
@@ -131,15 +131,15 @@ def draw_outcome_of(model: WeighedOutcomes, outcomes: int, stream: Stream) -> in
 
 @part
 class ExpectedTargets(NamedTuple):
-    """For all a: w ← w + α (E[R + γ max_a' q(S', a') | s, a] − q(s, a)) φ(s, a); the model says what to expect."""
+    """For all a: w ← w + α (E[R + γ max_a' q(S', a') | s, a] − q(s, a)) φ(s, a); the model gives the expectation."""
 
     step_size: StepSizes = SCHEDULED
 
     def renew(self, model: ExpectedTarget, values: LinearValues, step: Step, discount: float) -> None:
-        """There is nothing to keep up to date."""
+        """Do nothing: there is nothing to update."""
 
     def reevaluate(self, model: ExpectedTarget, values: LinearValues, s: int, discount: float, alpha: float) -> int:
-        """A forward update of s; the number of updates of the weights."""
+        """Make a forward update of s; return the number of updates of the weights."""
         for a in range(values.n_actions):
             pair = s * values.n_actions + a
             target = model.expected_target(values, s, a, discount)
@@ -156,14 +156,14 @@ class LearnedCorrection(NamedTuple):
     def correct(
         self, model: CorrectionModel, values: LinearValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
-        """A backward update from s; the number of updates of the weights."""
+        """Make a backward update from s; return the number of updates of the weights."""
         return follow_correction(model, values, s, alpha)
 
     def renew(self, model: CorrectionModel, values: LinearValues, step: Step, discount: float) -> None:
-        """There is nothing to keep up to date."""
+        """Do nothing: there is nothing to update."""
 
     def reevaluate(self, model: CorrectionModel, values: LinearValues, s: int, discount: float, alpha: float) -> int:
-        """A forward update of s; the number of updates of the weights."""
+        """Make a forward update of s; return the number of updates of the weights."""
         return follow_correction(model, values, s, alpha)
 
 
@@ -179,14 +179,14 @@ def follow_correction(model: CorrectionModel, values: LinearValues, s: int, alph
 
 @part
 class MeanFeatures(NamedTuple):
-    """The naive update with the mean features φ̄ of what led here: w ← w + α (φ̄ᵀΘ_r z + γ xᵀw − φ̄ᵀw) φ̄."""
+    """The naive update with the mean features φ̄ of the preceding pair: w ← w + α (φ̄ᵀΘ_r z + γ xᵀw − φ̄ᵀw) φ̄."""
 
     unused: int = 0
 
     def correct(
         self, model: BackwardFeatures, values: LinearValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
-        """A backward update from s; the number of updates of the weights."""
+        """Make a backward update from s; return the number of updates of the weights."""
         model.mean.estimate(s, 0)
         model.rewards.condition_on(s)
         mean, earned = model.mean, model.rewards.theta.y
@@ -201,11 +201,11 @@ class MeanFeatures(NamedTuple):
 
 @part
 class DrawnFeatures(NamedTuple):
-    """`samples` such updates with features φ̃ drawn around their mean, from a Gaussian with the residuals' covariance.
+    """`samples` such updates with features φ̃ drawn from a Gaussian with the mean φ̄ and the residuals' covariance.
 
     Attributes:
-        samples: how many are drawn in each planning step.
-        drawn: (A · d,) the features imagined.
+        samples: number of draws in each planning step.
+        drawn: (A · d,), the imagined features.
         stream: random numbers.
     """
 
@@ -216,7 +216,7 @@ class DrawnFeatures(NamedTuple):
     def correct(
         self, model: BackwardFeatures, values: LinearValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
-        """Backward updates from s; the number of updates of the weights."""
+        """Make backward updates from s; return the number of updates of the weights."""
         model.mean.estimate(s, 0)
         model.rewards.condition_on(s)
         earned = model.rewards.theta.y
@@ -232,12 +232,12 @@ class DrawnFeatures(NamedTuple):
 
 @kernel
 def draw_features(model: BackwardFeatures, drawn: Vector, stream: Stream) -> None:
-    """Draw φ̃ = φ̄ + Σ_i g_i ρ_i / √n, g_i ~ N(0, 1), around the mean φ̄ that was estimated last, with residuals ρ_i."""
+    """Draw φ̃ = φ̄ + Σ_i g_i ρ_i / √n, g_i ~ N(0, 1), around the last estimated mean φ̄, with residuals ρ_i."""
     for key in range(drawn.size):
         drawn[key] = model.mean.y[key]
     n = min(int(model.seen[0]), model.residuals.shape[0])
     for i in range(n):
-        # Box and Muller's way to a normal number
+        # Box–Muller transform
         radius = math.sqrt(-2.0 * math.log(1.0 - uniform(stream)) / n)
         g = radius * math.cos(2.0 * math.pi * uniform(stream))
         for key in range(drawn.size):

@@ -9,7 +9,13 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from backcast.models.neural.contract import Before, ModelNet, NeuralBackwardModel, NeuralForwardModel, Remembered
+from backcast.models.neural.contract import (
+    ModelNet,
+    NeuralBackwardModel,
+    NeuralCorrectionModel,
+    NeuralForwardModel,
+    Remembered,
+)
 from backcast.networks.modules import Function, Params
 from backcast.values.neural import Eyes, NeuralValues, Transitions
 
@@ -97,25 +103,19 @@ class NeuralBackwardPlanner(NamedTuple):
         return 1
 
     def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
-        """Of the errors r + γ max_a q(s, a) − q(s̃, ã), weighted by P←(s̃, ã | s); γ = 0 where s ends the episode."""
-        before = self.model.before(ModelNet(self.function, known.model, known.eyes), turn.refs, known.pairs)
+        """Of the errors R + γⁿ max_a q(s, a) − q(s̃, ã), weighted by P←(s̃, ã | s); γ = 0 where s ends the episode."""
+        network = ModelNet(self.function, known.model, known.eyes)
+        before = self.model.before(network, turn.refs, known.pairs, known.key)
         best = self.values.best(params, known.target, known.eyes(turn.refs))
-        ahead = jnp.where(turn.ends, 0.0, known.discount * best)
-        target = jax.lax.stop_gradient(before.reward + ahead[:, None])
-        q, weight = self._evaluate(params, before), jax.lax.stop_gradient(before.weight)
+        target = jax.lax.stop_gradient(before.targets(best, turn.ends, known.discount, self.model.steps))
+        before = before._replace(seen=jax.lax.stop_gradient(before.seen))
+        q, weight = before.values(self.values, params), jax.lax.stop_gradient(before.weight)
         if self.samples:
             drawn = jax.random.categorical(known.key, jnp.log(weight), shape=(self.samples, len(weight)))
             weight = jax.nn.one_hot(drawn, weight.shape[1], dtype=weight.dtype).sum(axis=0)
         lost = (weight * self.values.loss(target - q)).sum(axis=1)
         made = turn.valid.sum() * (self.samples or weight.shape[1])
         return jnp.where(turn.valid, lost, 0.0).mean(), (made, jnp.abs(q).max())
-
-    def _evaluate(self, params: Params, before: Before) -> jax.Array:
-        """Q of the pairs, (pairs,) or (n, pairs)."""
-        if before.a is None:
-            return self.values.all(params, before.seen).reshape(-1)
-        seen = before.seen.reshape(-1, *before.seen.shape[before.a.ndim :])
-        return self.values.of(params, seen, before.a.reshape(-1)).reshape(before.a.shape)
 
 
 class NeuralForwardPlanner(NamedTuple):
@@ -164,6 +164,42 @@ class NeuralForwardPlanner(NamedTuple):
             lost = lost[:, stage][:, None]
         made = turn.valid.sum() * lost.shape[1]
         return jnp.where(turn.valid, lost.sum(axis=1), 0.0).mean(), (made, jnp.abs(q).max())
+
+
+class NeuralCorrector(NamedTuple):
+    """Moves the values as an abstract model says, from the states that a planner with another model would plan from.
+
+    Attributes:
+        values: whose parameters are corrected.
+        function: the model's network.
+        model: says how they should change.
+        usual: the planner.
+    """
+
+    values: NeuralValues
+    function: Function
+    model: NeuralCorrectionModel
+    usual: NeuralPlanner
+
+    def turns(self, batch: Transitions) -> list[NeuralTurn]:
+        """As usual."""
+        return self.usual.turns(batch)
+
+    def plans_first(self) -> bool:
+        """As usual."""
+        return self.usual.plans_first()
+
+    def stages(self) -> int:
+        """A correction at once."""
+        return 1
+
+    def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
+        """−Δ(s)·w, the mean: its gradient by w is minus the correction."""
+        correction = self.model.corrections(ModelNet(self.function, known.model, known.eyes), turn.refs)
+        correction = jax.lax.stop_gradient(jnp.where(turn.valid[:, None], correction, 0.0)).mean(axis=0)
+        flat = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(params)])
+        largest = jnp.abs(self.values.all(params, known.eyes(turn.refs))).max()
+        return -(correction * flat).sum(), (turn.valid.sum(), largest)
 
 
 class NeuralReplay(NamedTuple):

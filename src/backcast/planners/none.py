@@ -18,7 +18,7 @@ class NoPlanner(NamedTuple):
     unused: int = 0
 
     def plan(self, model: Model, values: Values, step: Step, discount: float, rates: Vector) -> int:
-        """Nothing, in 0 updates."""
+        """Do nothing; return 0 updates."""
         return 0
 
     @in_python

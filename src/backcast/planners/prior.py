@@ -1,18 +1,18 @@
-"""What a planner assumes of what it has seen little of, or nothing: three pieces, each of which can be left out.
+"""Assumptions of a planner about pairs and states seen rarely or never: three pieces, each optional.
 
 *Shrinkage* (prediction). The estimate of a state that was visited n times is shown as (n E + k m) / (n + k), where m is
 the mean of all estimates and k the variance of one target over the variance of values between states: Bühlmann's
-credibility, an empirical-Bayes estimate. Only what is shown is shrunk, never what others bootstrap from: along a chain
-of states each would shrink what the next has shrunk already.
+credibility, an empirical-Bayes estimate. Only the shown value is shrunk, never the value that others bootstrap from:
+along a chain of states each state would otherwise shrink again what the next has shrunk.
 
-*Unseen states* (prediction). A state that was never met is assumed to be worth what recent discoveries were, times the
-share of states that do not end an episode among those not met yet. That share is estimated by Chao's formula for unseen
-species, f₁ (f₁ − 1) / (2 (f₂ + 1)), from how many states were met once and twice.
+*Unseen states* (prediction). A state that was never visited is assumed to have the value of recent discoveries, times
+the estimated share of non-terminal states among those not visited yet. That share comes from Chao's formula for unseen
+species, f₁ (f₁ − 1) / (2 (f₂ + 1)), with the numbers of states visited once and twice.
 
-*Untried actions* (control). An action that was never tried is assumed to be worth the mean of all estimates, so that it
-is tried where all others are worse.
+*Untried actions* (control). An action that was never tried is assumed to have the mean of all estimates, so that it is
+tried where all others are worse.
 
-Means are drawn towards 0 where they are not sure (James and Stein): by the factor 1 − variance / (n mean²), or 0.
+Uncertain means are shrunk towards 0 (James and Stein): by the factor 1 − variance / (n mean²), or 0.
 """
 
 from typing import NamedTuple
@@ -23,40 +23,40 @@ from backcast.core.arrays import Vector
 from backcast.core.compiling import kernel, part
 from backcast.values.table import TableValues
 
-PAIRS, SUM, SQUARES, MEAN, VARIANCE, INVERSE, REPEATED, WITHIN, POOLED, BETWEEN = range(10)  # of `estimates`
-ASSUMED, FOUND, FOUND_MEAN, FOUND_SQUARES, ONCE, TWICE, ENDS_ONCE, ENDS_TWICE = range(8)  # of `discoveries`
-_PSEUDO = 5.0  # pairs, and visits, that the variance of all counts as where few were repeated
-_LEAST = 0.1  # of the variance of estimates is between states, at least
-_RECENT = 20.0  # discoveries that count
-_UNSURE = 0.5  # how much a single discovery counts
+PAIRS, SUM, SQUARES, MEAN, VARIANCE, INVERSE, REPEATED, WITHIN, POOLED, BETWEEN = range(10)  # indices of `estimates`
+ASSUMED, FOUND, FOUND_MEAN, FOUND_SQUARES, ONCE, TWICE, ENDS_ONCE, ENDS_TWICE = range(8)  # indices of `discoveries`
+_PSEUDO = 5.0  # pseudo-counts of pairs and visits for the variance of all, if few were repeated
+_LEAST = 0.1  # least share of the variance of estimates between states
+_RECENT = 20.0  # number of recent discoveries that count
+_UNSURE = 0.5  # weight of a single discovery
 
 
 @part
 class NoPrior(NamedTuple):
-    """Nothing is assumed."""
+    """No assumptions."""
 
     unused: int = 0
 
     def meet(self, values: TableValues, s: int, ends: bool) -> int:
-        """Plays no part."""
+        """Do nothing."""
         return 0
 
     def try_once_more(self, pair: int, before: float, after: float, target: float, share: float) -> None:
-        """Plays no part."""
+        """Do nothing."""
 
     def revise(self, before: float, after: float) -> None:
-        """Plays no part."""
+        """Do nothing."""
 
     def shown(self, s: int, value: float) -> float:
-        """The value as it is."""
+        """The value, unchanged."""
         return value
 
     def untried(self) -> float:
-        """What values begin with."""
+        """The initial value."""
         return 0.0
 
     def assume(self, values: TableValues, worth: float) -> int:
-        """States never met stay as they are."""
+        """Leave states never visited unchanged."""
         return 0
 
 
@@ -65,14 +65,14 @@ class Prior(NamedTuple):
     """Shrinkage, unseen states and untried actions.
 
     Attributes:
-        shrinks: whether what is shown is shrunk.
-        assumes: whether states never met are given a value.
-        hopes: whether actions never tried are.
-        tries: (S·A,) how often each pair was tried.
-        scatter: (S·A,) the sum of squared deviations of its targets from their mean.
-        met: (S,) how often each state was met.
-        estimates: sums over the pairs that were tried, and what follows from them.
-        discoveries: counts and means of states that were met once or twice.
+        shrinks: whether shown values are shrunk.
+        assumes: whether states never visited are given a value.
+        hopes: whether actions never tried are given a value.
+        tries: (S·A,), the number of trials of each pair.
+        scatter: (S·A,), the sum of squared deviations of its targets from their mean.
+        met: (S,), the number of visits to each state.
+        estimates: sums over the pairs that were tried, and quantities derived from them.
+        discoveries: counts and means of states visited once or twice.
     """
 
     shrinks: bool
@@ -85,7 +85,7 @@ class Prior(NamedTuple):
     discoveries: Vector
 
     def meet(self, values: TableValues, s: int, ends: bool) -> int:
-        """The agent is in s; if that ended the episode, it is worth 0. The number of value updates."""
+        """Record a visit to s; if it ended the episode, its value is 0. Return the number of value updates."""
         if not self.assumes:
             return 0
         self.met[s] += 1.0
@@ -100,9 +100,9 @@ class Prior(NamedTuple):
         return 0
 
     def try_once_more(self, pair: int, before: float, after: float, target: float, share: float) -> None:
-        """A pair was tried: its estimate went from `before` to `after`, in which the target has this share.
+        """Record a trial of a pair: its estimate changed from `before` to a new one in which the target has this share.
 
-        The deviation of the target is that from the mean of all others, as they are valued now.
+        The deviation of the target is taken from the mean of all others, with their current values.
         """
         self.tries[pair] += 1.0
         first = self.tries[pair] == 1.0
@@ -115,12 +115,12 @@ class Prior(NamedTuple):
             _spread(self, pair, target, target if first else (after - share * target) / (1.0 - share))
 
     def revise(self, before: float, after: float) -> None:
-        """The estimate of a pair that was tried has changed."""
+        """Record a change of the estimate of a pair that was tried."""
         self.estimates[SUM] += after - before
         self.estimates[SQUARES] += after * after - before * before
 
     def shown(self, s: int, value: float) -> float:
-        """(n v + k m) / (n + k), k = within / between; in prediction. A state met once is a discovery."""
+        """(n v + k m) / (n + k), k = within / between; in prediction. A state visited once is a discovery."""
         of, n, shown = self.estimates, self.tries[s], value
         if self.shrinks and n > 0.0 and of[BETWEEN] > 0.0:
             within = (self.scatter[s] + _PSEUDO * of[POOLED]) / (n - 1.0 + _PSEUDO)
@@ -131,11 +131,11 @@ class Prior(NamedTuple):
         return shown
 
     def untried(self) -> float:
-        """The mean of all estimates, drawn towards 0; 0 if actions never tried are not hoped for."""
+        """The mean of all estimates, shrunk towards 0; 0 if nothing is assumed about actions never tried."""
         return self.estimates[MEAN] if self.hopes else 0.0
 
     def assume(self, values: TableValues, worth: float) -> int:
-        """Give states never met another value, if that is worth it; the number of value updates."""
+        """Change the value of states never visited, if worthwhile; return the number of value updates."""
         if not self.assumes:
             return 0
         value = _undiscovered(self.discoveries)
@@ -162,7 +162,7 @@ def _average(of: Vector) -> None:
 
 @kernel
 def _spread(prior: Prior, pair: int, target: float, others: float) -> None:
-    """A pair was tried with this target, where the mean of its others is `others`: variances within and between."""
+    """Update the variances within and between after a target of a pair whose other targets have the mean `others`."""
     of, n = prior.estimates, prior.tries[pair]
     if n == 1.0:
         of[INVERSE] += 1.0
@@ -187,7 +187,7 @@ def drawn_to_zero(mean: float, variance: float, n: float) -> float:
 
 @kernel
 def _discover(of: Vector, shown: float) -> None:
-    """One more state, met once, is shown with this value: a running mean over the recent ones."""
+    """Record a newly visited state with this shown value, in a running mean over recent ones."""
     of[FOUND] += 1.0
     rate = max(1.0 / of[FOUND], 1.0 / _RECENT)
     of[FOUND_MEAN] += rate * (shown - of[FOUND_MEAN])
@@ -196,7 +196,7 @@ def _discover(of: Vector, shown: float) -> None:
 
 @kernel
 def _undiscovered(of: Vector) -> float:
-    """What a state never met is assumed to be worth."""
+    """The assumed value of a state never visited."""
     inner, ends = unseen_species(of[ONCE], of[TWICE]), unseen_species(of[ENDS_ONCE], of[ENDS_TWICE])
     if inner == 0.0:
         return 0.0
@@ -207,12 +207,12 @@ def _undiscovered(of: Vector) -> float:
 
 @kernel
 def unseen_species(once: float, twice: float) -> float:
-    """How many there are that were not met, from how many were met once and twice (Chao 1984, corrected for bias)."""
+    """The estimated number of unseen ones, from the numbers seen once and twice (Chao 1984, bias-corrected)."""
     return once * (once - 1.0) / (2.0 * (twice + 1.0))
 
 
 def no_experience(n_states: int, n_actions: int, shrinks: bool, assumes: bool, hopes: bool) -> Prior:
-    """A prior that has seen nothing; each piece belongs to prediction or to control."""
+    """A prior without observations; each piece belongs to prediction or to control."""
     pairs, prediction = n_states * n_actions, n_actions == 1
     return Prior(
         shrinks and prediction,

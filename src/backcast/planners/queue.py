@@ -1,13 +1,13 @@
 """A priority queue without allocation: a tree of the largest priorities.
 
-Items are the numbers 0 … n − 1 (states, or pairs of a state and an action), each at most once on the queue. The largest
-priority comes first; among equal ones the smallest number, so that the order never depends on how the tree came about.
-A change goes up the tree only as far as it changes a largest priority, at most O(log n); most stop at once. (In a
-binary heap items move whenever priorities change, and each move is a branch that nobody can foresee.)
+Items are the numbers 0 … n − 1 (states or state-action pairs), each at most once on the queue. The largest priority
+comes first, and among equal ones the smallest number, so that the order never depends on the history of the tree.
+A change moves up the tree only as far as it changes a maximum, at most O(log n); most stop at once. (In a binary heap
+items move whenever priorities change, and each move is an unpredictable branch.)
 
-A change is negligible if it is 10⁻⁹ of the largest value that was observed, or less: such changes are too small to
-matter, and rounding errors would otherwise keep a queue busy for ever. Compared with a constant, what is negligible
-would depend on the unit of reward.
+A change is negligible if it is at most 10⁻⁹ of the largest observed value: such changes do not matter, and rounding
+errors would otherwise keep a queue busy for ever. With a constant instead, negligibility would depend on the unit of
+reward.
 """
 
 from typing import NamedTuple
@@ -17,21 +17,21 @@ import numpy as np
 from backcast.core.arrays import Indices, Vector
 from backcast.core.compiling import kernel, part
 
-NEGLIGIBLE = 1e-9  # of the largest value that was observed: changes that are not worth a place on a queue
-NONE = -1.0  # the priority of what does not wait
+NEGLIGIBLE = 1e-9  # relative to the largest observed value: smaller changes are not queued
+NONE = -1.0  # the priority of items that are not queued
 _BITS = 3
 _WIDTH = 1 << _BITS  # numbers in a cache line
 
 
 @part
 class Queue(NamedTuple):
-    """The items that wait.
+    """The queued items.
 
     Attributes:
-        priority: first that of each item, `NONE` if it does not wait; then the largest of each 8 items, then the
+        priority: first that of each item, `NONE` if it is not queued; then the largest of each 8 items, then the
             largest of each 8 of these, and so on to the largest of all.
         level: where each of these levels begins.
-        largest: (1,) the largest absolute value that was observed.
+        largest: (1,), the largest absolute value observed.
     """
 
     priority: Vector
@@ -40,7 +40,7 @@ class Queue(NamedTuple):
 
 
 def empty_queue(n: int) -> Queue:
-    """A queue for the items 0 … n − 1, on which none waits."""
+    """An empty queue for the items 0 … n − 1."""
     sizes = [n]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // _WIDTH))
@@ -50,7 +50,7 @@ def empty_queue(n: int) -> Queue:
 
 @kernel
 def enqueue(queue: Queue, item: int, priority: float) -> None:
-    """Let an item wait with this priority, whether or not it waited with another one."""
+    """Set the priority of an item, queued or not."""
     at, largest = item, priority
     for level in range(queue.level.size - 1):
         place = queue.level[level] + at
@@ -69,7 +69,7 @@ def enqueue(queue: Queue, item: int, priority: float) -> None:
 
 @kernel
 def _largest(queue: Queue, first: int) -> float:
-    """The largest priority of eight siblings, in pairs: one after the other would wait for each."""
+    """The largest priority of eight siblings, in pairs, which avoids a chain of dependent comparisons."""
     of = queue.priority
     a, b = _larger(of[first], of[first + 1]), _larger(of[first + 2], of[first + 3])
     c, d = _larger(of[first + 4], of[first + 5]), _larger(of[first + 6], of[first + 7])
@@ -83,44 +83,44 @@ def _larger(one: float, other: float) -> float:
 
 @kernel
 def withdraw(queue: Queue, item: int) -> None:
-    """Take an item off, if it waits."""
+    """Remove an item, if it is queued."""
     enqueue(queue, item, NONE)
 
 
 @kernel
 def note_observed(queue: Queue, value: float) -> None:
-    """A value was observed: r + γ V(s') of a real step."""
+    """Record an observed value: r + γ V(s') of a real step."""
     queue.largest[0] = max(queue.largest[0], abs(value))
 
 
 @kernel
 def is_negligible(queue: Queue, change: float) -> bool:
-    """Whether a change is not worth a place on the queue."""
+    """Whether a change is too small to be queued."""
     return change <= NEGLIGIBLE * queue.largest[0]
 
 
 @kernel
 def promote(queue: Queue, item: int, priority: float) -> None:
-    """Let an item wait with this priority, unless it is negligible or the item waits with a larger one."""
+    """Raise an item to this priority, unless it is negligible or the item has a larger one."""
     if priority > queue.priority[item] and not is_negligible(queue, priority):
         enqueue(queue, item, priority)
 
 
 @kernel
 def settle(queue: Queue, item: int, change: float, cost: float) -> None:
-    """Let an item that would change by so much wait with priority change / cost; not at all if that is negligible."""
+    """Queue an item with priority change / cost, unless the change is negligible."""
     enqueue(queue, item, NONE if is_negligible(queue, change) else change / cost)
 
 
 @kernel
 def first_priority(queue: Queue) -> float:
-    """The largest priority; `NONE` if nothing waits."""
+    """The largest priority; `NONE` if the queue is empty."""
     return queue.priority[queue.level[-1]]
 
 
 @kernel
 def dequeue(queue: Queue) -> int:
-    """The first item, which waits no longer; −1 if none does."""
+    """Remove and return the first item; −1 if the queue is empty."""
     largest = first_priority(queue)
     if largest == NONE:
         return -1
@@ -128,7 +128,7 @@ def dequeue(queue: Queue) -> int:
     for level in range(queue.level.size - 2, -1, -1):
         first <<= _BITS
         begin, chosen = queue.level[level] + first, 0
-        for sibling in range(_WIDTH - 1, -1, -1):  # to the end, without a branch
+        for sibling in range(_WIDTH - 1, -1, -1):  # to the end, to avoid a branch
             chosen = sibling if queue.priority[begin + sibling] == largest else chosen
         first += chosen
     withdraw(queue, first)

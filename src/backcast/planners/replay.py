@@ -1,8 +1,8 @@
-"""Experience replay: learn again from transitions that are remembered as they were.
+"""Experience replay: learn again from remembered transitions.
 
-The memory takes the place of a model: to ask what follows a state is to recall what followed it. A planner asks either
-memory in the same way: `draw_place` chooses a transition, `transition_at` gives it back, `importance_of` says how
-much of an update it is worth, and `note_error` is told the error that was found.
+The memory takes the place of a model: the successors of a state are those remembered. Planners use both kinds of memory
+through one interface: `draw_place` samples a transition, `transition_at` returns it, `importance_of` is the weight of
+its update, and `note_error` records the error found.
 """
 
 from functools import partial
@@ -20,13 +20,13 @@ from backcast.values.contract import Values
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.targets import td_error
 
-_NEVER_ZERO = 1e-6  # added to |δ| / ρ, so that a transition without error may be drawn again
-_LEAST, _MOST = 1e-100, 1e100  # priorities of large exponents are kept where sums and ratios of them are numbers
+_NEVER_ZERO = 1e-6  # added to |δ| / ρ, so that transitions without error can be drawn again
+_LEAST, _MOST = 1e-100, 1e100  # bounds of powered priorities, so that their sums and ratios are finite
 
 
 @part
 class Memory(NamedTuple):
-    """The last transitions, as many as there are places, all equally likely to be drawn.
+    """The last transitions, in a ring buffer, drawn uniformly.
 
     Attributes:
         s: (places,) states.
@@ -34,7 +34,7 @@ class Memory(NamedTuple):
         r: (places,) rewards.
         s2: (places,) next states.
         ends: (places,) whether the next state ended the episode.
-        stored: (1,) transitions ever stored; the next one goes to place stored mod places.
+        stored: (1,), transitions stored so far; the next one goes to place stored mod places.
     """
 
     s: Indices
@@ -53,24 +53,24 @@ class Memory(NamedTuple):
         return Step(self.s[place], self.a[place], self.r[place], self.s2[place], self.ends[place], False)
 
     def draw_place(self, stream: Stream) -> int:
-        """The place of a transition, uniformly."""
+        """Draw the place of a transition uniformly."""
         return int(uniform(stream) * held(self))
 
     def importance_of(self, place: int) -> float:
-        """All count fully."""
+        """1: all transitions have the same weight."""
         return 1.0
 
     def note_error(self, place: int, delta: float) -> None:
-        """Errors make no difference."""
+        """Do nothing: errors are not used."""
 
     @in_python
     def forget_states(self, states: Indices, n_actions: int) -> None:
-        """Forget transitions from or to these states, whose numbers are given to others."""
+        """Forget transitions from or to these states, whose numbers are reused."""
         keep_transitions(self, states)
 
     @in_python
     def successors(self, s: int, a: int) -> Known:
-        """The states that followed (s, a) in what is remembered; whether they ended the episode is known."""
+        """The remembered successors of (s, a), and whether they ended the episode."""
         return remembered(self, s, a)
 
     @in_python
@@ -81,21 +81,21 @@ class Memory(NamedTuple):
 
 @part
 class PrioritizedMemory(NamedTuple):
-    """The same transitions, drawn in proportion to their priorities: P(i) = p_i^ω / Σ_k p_k^ω.
+    """A memory whose transitions are drawn in proportion to their priorities: P(i) = p_i^ω / Σ_k p_k^ω.
 
     With ρ the largest |reward| so far, p_i = |δ_i| / ρ + 10⁻⁶, which does not depend on the unit of reward.
     Powers of priorities are the leaves of two binary trees, kept in arrays: 2 i and 2 i + 1 are the children of node i,
-    and the second half of an array holds the leaves, one for each place. All that is stored is below one node, `top`,
-    and what is above it is not kept up to date: a tree is as high as its memory is full.
+    and the second half of an array holds the leaves, one for each place. All stored transitions are below one node,
+    `top`; nodes above it are not updated: a tree is as high as its memory is full.
 
     Attributes:
         memory: the transitions.
-        sums: (2 · leaves,) Σ p^ω below each node; 0 where nothing is stored.
-        minima: (2 · leaves,) the least p^ω below each node; infinite where nothing is stored.
-        top: (1,) a node above all that is stored, an even number of levels above the leaves.
-        highest: (1,) the highest p^ω so far, which new transitions get; 1 before any.
+        sums: (2 · leaves,), Σ p^ω below each node; 0 where nothing is stored.
+        minima: (2 · leaves,), the least p^ω below each node; infinite where nothing is stored.
+        top: (1,), a node above everything stored, an even number of levels above the leaves.
+        highest: (1,), the highest p^ω so far, which new transitions get; 1 before any.
         exponent: ω.
-        largest: (1,) ρ.
+        largest: (1,), ρ.
     """
 
     memory: Memory
@@ -119,7 +119,7 @@ class PrioritizedMemory(NamedTuple):
         return self.memory.transition_at(place)
 
     def draw_place(self, stream: Stream) -> int:
-        """The place of a transition, i with probability P(i): down the tree to the leaf that a random sum falls into.
+        """Draw the place i of a transition with probability P(i): descend the tree to the leaf of a random sum.
 
         Rounding may lead past the last transition, to leaves where nothing is stored.
         """
@@ -127,8 +127,8 @@ class PrioritizedMemory(NamedTuple):
         node = self.top[0]
         left = uniform(stream) * self.sums[node]
         while node < leaves:
-            # Two levels at once, so that all three sums are read together. Nobody can foresee the choices: they are
-            # made without a branch.
+            # Two levels at once, so that all three sums are read together. The choices are unpredictable, so they
+            # are made without a branch.
             first, second, third = self.sums[2 * node], self.sums[4 * node], self.sums[4 * node + 2]
             right = left >= first
             left = left - first if right else left
@@ -142,12 +142,12 @@ class PrioritizedMemory(NamedTuple):
     def importance_of(self, place: int) -> float:
         """(n P(i))^−β divided by the highest such weight of all n stored, which leaves (min_k p_k^ω / p_i^ω)^β.
 
-        How far importance weights undo prioritization is fixed half way, β = 1/2; the paper raises it to 1 in the end.
+        The importance exponent is fixed at β = 1/2; the paper anneals it to 1.
         """
         return np.sqrt(self.minima[self.top[0]] / self.sums[place + self.sums.size // 2])
 
     def note_error(self, place: int, delta: float) -> None:
-        """A transition that was drawn gets the priority of its error."""
+        """Set the priority of a drawn transition by its error."""
         power = power_of(delta / self.largest[0] if self.largest[0] > 0.0 else delta, self.exponent)
         self.highest[0] = max(self.highest[0], power)
         write_priority(self, place, power)
@@ -163,7 +163,7 @@ class PrioritizedMemory(NamedTuple):
 
     @in_python
     def successors(self, s: int, a: int) -> Known:
-        """As the memory says."""
+        """As the memory."""
         return remembered(self.memory, s, a)
 
     @in_python
@@ -174,7 +174,7 @@ class PrioritizedMemory(NamedTuple):
 
 @kernel
 def write_transition(memory: Memory, step: Step) -> int:
-    """Write a transition, over the oldest one if the memory is full; its place."""
+    """Write a transition, over the oldest one if the memory is full; return its place."""
     place = memory.stored[0] % memory.s.size
     memory.s[place], memory.a[place], memory.r[place] = step.s, step.a, step.r
     memory.s2[place], memory.ends[place] = step.s2, step.ends
@@ -184,12 +184,12 @@ def write_transition(memory: Memory, step: Step) -> int:
 
 @kernel
 def held(memory: Memory) -> int:
-    """How many transitions there are in memory."""
+    """The number of transitions in memory."""
     return min(memory.stored[0], memory.s.size)
 
 
 def keep_transitions(memory: Memory, forgotten: Indices) -> Indices:
-    """Keep all transitions but those from or to some states, from the first place on; the places where they were."""
+    """Remove transitions from or to some states and close the gaps; return the former places of the others."""
     n = held(memory)
     kept = np.flatnonzero(~np.isin(memory.s[:n], forgotten) & ~np.isin(memory.s2[:n], forgotten))
     for column in memory[:-1]:
@@ -210,13 +210,13 @@ def remembered(memory: Memory, s: int, a: int) -> Known:
 
 @partial(kernel, overflows=True)
 def power_of(delta: float, exponent: float) -> float:
-    """The power (|δ| + 10⁻⁶)^ω of a relative error, kept where sums and ratios of powers are numbers."""
+    """The power (|δ| + 10⁻⁶)^ω of a relative error, bounded so that sums and ratios of powers are finite."""
     return min(_MOST, max(_LEAST, np.float64(abs(delta) + _NEVER_ZERO) ** exponent))
 
 
 @kernel
 def write_priority(memory: PrioritizedMemory, place: int, power: float) -> None:
-    """Write p^ω of a place, and bring the nodes above up to date."""
+    """Write p^ω of a place, and update the nodes above."""
     node = place + memory.sums.size // 2
     total = least = power
     while node >= memory.top[0]:
@@ -227,24 +227,24 @@ def write_priority(memory: PrioritizedMemory, place: int, power: float) -> None:
 
 
 class ReplayMemory(Protocol):
-    """What replay asks of a memory of transitions."""
+    """The interface of a memory of transitions."""
 
     def draw_place(self, stream: Stream) -> int:
-        """The place of a transition, drawn."""
+        """Draw the place of a transition."""
 
     def transition_at(self, place: int) -> Step:
         """The transition at a place."""
 
     def importance_of(self, place: int) -> float:
-        """The weight that makes up for how it was drawn."""
+        """The importance weight that corrects for the sampling."""
 
     def note_error(self, place: int, error: float) -> None:
-        """Note the TD error that it had."""
+        """Record the TD error of a transition."""
 
 
 @part
 class Replay(NamedTuple):
-    """After each real step, `samples` updates by transitions drawn from the memory, the newest one included."""
+    """After each real step, makes `samples` updates by transitions drawn from the memory, the newest included."""
 
     samples: int
     stream: Stream
@@ -252,7 +252,7 @@ class Replay(NamedTuple):
     edges: EdgeCount = UNCOUNTED
 
     def plan(self, model: ReplayMemory, values: Values, step: Step, discount: float, rates: Vector) -> int:
-        """Draw s, a, r, s', update q(s, a) by the TD error that it has now, tell the memory; and again."""
+        """Repeatedly draw s, a, r, s', update q(s, a) by its current TD error, and record the error in the memory."""
         for _ in range(self.samples):
             place = model.draw_place(self.stream)
             past = model.transition_at(place)
@@ -265,13 +265,13 @@ class Replay(NamedTuple):
 
 
 def empty_memory(places: int) -> Memory:
-    """A memory of so many transitions that has none."""
+    """An empty memory with room for a number of transitions."""
     s, a, s2, stored = (np.zeros(size, dtype=np.int64) for size in (places, places, places, 1))
     return Memory(s, a, np.zeros(places), s2, np.zeros(places, dtype=np.bool_), stored)
 
 
 def empty_prioritized_memory(places: int, exponent: float) -> PrioritizedMemory:
-    """The same with priorities; leaves are a power of four, so that all are at one depth."""
+    """An empty memory with priorities; the number of leaves is a power of four, so that all have the same depth."""
     leaves = 4 ** ((places - 1).bit_length() + 1 >> 1)
     sums, minima, top = np.zeros(2 * leaves), np.full(2 * leaves, np.inf), np.array([leaves])
     return PrioritizedMemory(empty_memory(places), sums, minima, top, np.ones(1), exponent, np.zeros(1))

@@ -1,4 +1,4 @@
-"""Backward planning that corrects only some predecessors: sampled ones, the most probable ones, and theirs in turn."""
+"""Backward planning that corrects only some predecessors: sampled or most probable ones, and theirs in turn."""
 
 from typing import NamedTuple
 
@@ -20,8 +20,8 @@ NOTHING, UNSEEN = -1, -2
 class SampledPredecessors(NamedTuple):
     """Algorithm 1 as printed: s̃ ~ P←(s), then an update of v(s̃) towards s; `samples` times.
 
-    With a depth, each sample goes on from s̃ to one of its own predecessors, and so on; over a restart, it goes on from
-    the terminal state. So each level plans from all states as often as the agent visits them.
+    With a depth, each sample continues from s̃ to one of its own predecessors, and so on; across a restart, it continues
+    from the terminal state. So each level plans from all states as often as the agent visits them.
     """
 
     samples: int
@@ -31,7 +31,7 @@ class SampledPredecessors(NamedTuple):
     edges: EdgeCount = UNCOUNTED
 
     def correct(self, model: BackwardRows, values: Values, s: int, discount: float, onward: float, alpha: float) -> int:
-        """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
+        """Make corrections from s, with its discount and `onward` for earlier states; return the number of updates."""
         updates = 0
         for _ in range(self.samples):
             later, carried = s, discount
@@ -46,7 +46,7 @@ class SampledPredecessors(NamedTuple):
 
 
 class DrawnUpdate(NamedTuple):
-    """What was corrected: a pair, `UNSEEN` or `NOTHING`; and the state to plan on from, −1 if there is none."""
+    """What was corrected (a pair, `UNSEEN` or `NOTHING`), and the state to continue from, −1 if none."""
 
     corrected: int
     state: int
@@ -58,8 +58,8 @@ def correct_one(
 ) -> DrawnUpdate:
     """Draw s̃, ã ~ P←(s) and update q(s̃, ã) with step size α.
 
-    The row's probabilities may leave something over (a restart, the end of an option): then nothing is corrected. Of a
-    pair that was never observed it is not even known whether it goes on: nobody plans on from there.
+    The row's probabilities may sum to less than 1 (a restart, the end of an option): for the rest nothing is corrected.
+    For a pair that was never observed it is unknown whether it is terminal: planning does not continue from there.
     """
     rows = model.rows
     best = values.best(s)
@@ -84,18 +84,18 @@ def correct_one(
 
 @part
 class Predecessors(NamedTuple):
-    """Correct the `top` most probable predecessors (all, if 0), then from each of them its own, down to a depth.
+    """Correct the `top` most probable predecessors (0: all), then the predecessors of each, down to a depth.
 
-    Depth first: the corrections of a state are made at once, then those of its predecessors, in turn.
+    Depth first: the corrections from a state are made at once, then those from its predecessors, in turn.
 
     Attributes:
-        top: how many are corrected from each state; 0 for all, and for what a softmax leaves to the unobserved.
-        depth: how many times predecessors of predecessors are taken; 1 for those of the reference state alone.
-        state: (depth,) the states on the branch under way.
-        place: (depth,) the place in its rows that the branch goes through.
-        taken: (depth,) how many branches were taken there.
-        step_size: of an update of a pair, which weighs as much as the pair is probable.
-        edges: those touched.
+        top: number of predecessors corrected from each state; 0 for all, including those a softmax has never observed.
+        depth: number of levels of predecessors; 1 for those of the reference state only.
+        state: (depth,), the states on the current branch.
+        place: (depth,), the place in its rows that the branch goes through.
+        taken: (depth,), number of branches taken there.
+        step_size: step size of an update of a pair, weighted by its probability.
+        edges: edges touched.
     """
 
     top: int
@@ -109,7 +109,7 @@ class Predecessors(NamedTuple):
     def correct(
         self, model: BackwardRows, values: TableValues, s: int, discount: float, onward: float, alpha: float
     ) -> int:
-        """Corrections from s, with this discount of s itself and `onward` for those before; the number of updates."""
+        """Make corrections from s, with its discount and `onward` for earlier states; return the number of updates."""
         updates = correct_top(model, values, s, discount, alpha, self.step_size, self.top)
         self.edges.touch(observed_before(model, s))
         self.state[0], self.place[0], self.taken[0] = s, -1, 0
@@ -158,9 +158,9 @@ def correct_top(
 
 @kernel
 def next_place(model: BackwardRows, s: int, after: int, ranked: bool) -> int:
-    """The place of a predecessor of s after a given one (−1: the first); −1 when there are no more.
+    """The place of a predecessor of s after a given one (−1: the first); −1 if there are no more.
 
-    In the order of the rows or, `ranked`, from the most probable to the least.
+    Predecessors are in the order of the rows or, if `ranked`, from the most to the least probable.
     """
     rows = model.rows
     bound = 2.0 if after < 0 else _probability(model, s, after)

@@ -1,11 +1,11 @@
-"""Small backups (van Seijen and Sutton, ICML 2013): tell the predecessors of a state by how much its value changed.
+"""Small backups (van Seijen and Sutton, ICML 2013): pass the change of a state's value on to its predecessors.
 
-A table holds the full expected value of every pair that was tried,
+A table holds the full expected value of every pair tried,
 
     q(s, a) = r(s, a) + γ Σ_s' P(s' | s, a) U(s'),
 
-where U(s') is the value of s' that its predecessors were last told of. It stays exact, up to rounding, when a
-transition is counted and when U of one state changes, and each of these costs O(1) for every value that changes.
+where U(s') is the value of s' last passed on to its predecessors. It stays exact, up to rounding, when a transition is
+counted and when U of one state changes, and each of these costs O(1) for every value that changes.
 """
 
 from typing import NamedTuple, Protocol
@@ -20,29 +20,29 @@ from backcast.values.table import TableValues
 
 
 class Urgency(Protocol):
-    """Which of two changes is more urgent."""
+    """A measure of the urgency of changes."""
 
     def cost_to_go(self, value: float, largest: float) -> float:
-        """What the size of a change of a state of this value is divided by."""
+        """The divisor of the size of a change, for a state with this value."""
 
     def note_passed_on(self, value: float) -> None:
-        """Note that a state of this value was taken off the queue."""
+        """Record that a state with this value was taken off the queue."""
 
 
 @part
 class SmallBackups(NamedTuple):
     """Prioritized sweeping with small backups: the table of expected values is the agent's own.
 
-    States wait with priority |V(s) − U(s)|, V(s) = max_a q(s, a), or what `urgency` makes of it. There are no step
-    sizes, and nothing else may change the values. Where the counts of (s, a) change, q(s, a) is corrected with U(s'),
-    which is what the other terms of the sum contain.
+    States are queued with priority |V(s) − U(s)|, V(s) = max_a q(s, a), modified by `urgency`. There are no step sizes,
+    and nothing else may change the values. When the counts of (s, a) change, q(s, a) is corrected with U(s'), which the
+    other terms of the sum also contain.
 
     Attributes:
-        backups: how many states are taken off the queue after each real step.
-        told: (S,) U(s).
+        backups: number of states taken off the queue after each real step.
+        told: (S,), U(s).
         queue: the states.
-        urgency: `BySize`, or another measure of which of two changes is more urgent.
-        edges: those touched.
+        urgency: `BySize`, or another measure of urgency.
+        edges: edges touched.
     """
 
     backups: int
@@ -52,7 +52,7 @@ class SmallBackups(NamedTuple):
     edges: Edges
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
-        """Take in the step, then pass on the most urgent changes; the number of value updates."""
+        """Process the step, then pass on the most urgent changes; return the number of value updates."""
         note_observed(self.queue, take_in(values, self.told, model, step, discount))
         updates = 1
         _settle_state(self, values, step.s)
@@ -81,7 +81,7 @@ class BySize(NamedTuple):
         return 1.0
 
     def note_passed_on(self, value: float) -> None:
-        """Plays no part."""
+        """Do nothing."""
 
 
 @kernel
@@ -110,7 +110,7 @@ def pass_on(expected: TableValues, told: Vector, model: TwoWayModel, s: int, val
     """For all (s̃, ã) that led to s: q(s̃, ã) ← q(s̃, ã) + γ P(s | s̃, ã) (V(s) − U(s)); then U(s) ← V(s).
 
     Returns:
-        How many values were updated: none if V(s) is no news.
+        The number of updated values: 0 if V(s) has not changed.
     """
     change = value - told[s]
     if change == 0.0:

@@ -1,9 +1,9 @@
 """Prioritized sweeping in three versions: full backups of a learned model, the most urgent ones first.
 
-The first two keep what is expected of all pairs beside the agent's own values, up to date by small backups
-(`backcast.planners.small_backups`). A full backup then copies what is expected, in O(1) instead of a sum over all
-successors; the result is the same. V(s) in these expectations is the value that the predecessors of s were last told
-of: learning from a real step changes values without telling, and what it changed is told with the next backup of s.
+The first two keep the expected values of all pairs separately from the agent's own values, updated by small backups
+(`backcast.planners.small_backups`). A full backup then copies an expected value, in O(1) instead of a sum over all
+successors; the result is the same. V(s) in these expectations is the value last passed on to the predecessors of s:
+learning from a real step changes values without passing them on, which happens with the next backup of s.
 """
 
 from typing import NamedTuple
@@ -18,23 +18,23 @@ from backcast.planners.small_backups import pass_on, take_in
 from backcast.values.step_sizes import SCHEDULED, StepSizes
 from backcast.values.table import TableValues
 
-NEAR = 1e-6  # of the largest value that was observed: the cost to go of the best state known, which must not be 0
+NEAR = 1e-6  # relative to the largest observed value: the cost to go of the best known state, which must not be 0
 
 
 @part
 class MooreAtkeson(NamedTuple):
-    """Moore and Atkeson: when V(s) changed by Δ, each s̃ that led to s waits with priority P(s | s̃, ã) |Δ|.
+    """Moore and Atkeson: when V(s) changed by Δ, each s̃ that led to s is queued with priority P(s | s̃, ã) |Δ|.
 
-    A priority only rises while a state waits. A backup of s sets q(s, a) of all actions tried to what is expected of
-    them (its step size is 1, whatever the agent's); V(s) is the largest q(s, a), untried actions included. The state of
-    the last real step always comes first, so that what was learned there from the step alone is overwritten at once.
+    A priority only rises while a state is queued. A backup of s sets q(s, a) of all actions tried to their expected
+    values (its step size is always 1); V(s) is the largest q(s, a), untried actions included. The state of the last
+    real step always comes first, so that what was learned there from the step alone is overwritten at once.
 
     Attributes:
-        backups: how many states are backed up after each real step, that of the step included.
+        backups: number of states backed up after each real step, that of the step included.
         expected: the expected value of each pair.
-        told: (S,) V(s).
+        told: (S,), V(s).
         queue: the states.
-        edges: those touched.
+        edges: edges touched.
     """
 
     backups: int
@@ -44,7 +44,7 @@ class MooreAtkeson(NamedTuple):
     edges: Edges
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
-        """Back up the state of the step, then the most urgent ones; the number of value updates."""
+        """Back up the state of the step, then the most urgent ones; return the number of value updates."""
         note_observed(self.queue, take_in(self.expected, self.told, model, step, discount))
         withdraw(self.queue, step.s)
         updates = 0
@@ -66,20 +66,19 @@ class MooreAtkeson(NamedTuple):
 
 @part
 class PengWilliams(NamedTuple):
-    """Peng and Williams (Queue-Dyna): pairs wait with the size of their prediction difference |expected − q(s, a)|.
+    """Peng and Williams (Queue-Dyna): pairs are queued by their prediction difference |expected − q(s, a)|.
 
-    A backup moves q(s, a) by the step size α of planning; if that changed V(s), all pairs that led to s are given their
-    new differences.
-    Learning from a real step may have changed V(s) before: those that led to s are told of this first.
+    A backup moves q(s, a) by the step size α of planning; if this changed V(s), all pairs that led to s get their new
+    differences. Learning from a real step may have changed V(s) before; this is passed on first.
 
     Attributes:
-        backups: how many pairs are backed up after each real step.
+        backups: number of pairs backed up after each real step.
         expected: the expected value of each pair.
-        told: (S,) V(s).
+        told: (S,), V(s).
         queue: the pairs.
-        pure: whether there is no learning beside it.
-        step_size: of a backup of a pair.
-        edges: those touched.
+        pure: whether there is no learning from real steps.
+        step_size: step size of a backup of a pair.
+        edges: edges touched.
     """
 
     backups: int
@@ -91,7 +90,7 @@ class PengWilliams(NamedTuple):
     edges: EdgeCount = UNCOUNTED
 
     def plan(self, model: TwoWayModel, values: TableValues, step: Step, discount: float, rates: Vector) -> int:
-        """Back up the pairs that differ most from what is expected; the number of value updates."""
+        """Back up the pairs that differ most from their expected values; return the number of value updates."""
         own = step.s * values.n_actions + step.a
         note_observed(self.queue, take_in(self.expected, self.told, model, step, discount))
         updates = _tell(self, model, values, step.s)
@@ -109,7 +108,7 @@ class PengWilliams(NamedTuple):
 
 @kernel
 def _tell(planner: PengWilliams, model: TwoWayModel, values: TableValues, s: int) -> int:
-    """If V(s) is news, pass it on to all pairs that led to s, and give them their new differences; value updates."""
+    """If V(s) changed, pass it on to all pairs that led to s, and requeue them; return the number of value updates."""
     updates = pass_on(planner.expected, planner.told, model, s, values.best(s))
     planner.edges.touch(updates)
     if updates > 0:
@@ -126,7 +125,7 @@ def _settle_pair(planner: PengWilliams, values: TableValues, pair: int) -> None:
 
 @kernel
 def _difference(planner: PengWilliams, values: TableValues, pair: int) -> float:
-    """What is expected of a pair, less q(s, a); read by pair, as if all pairs were actions of one state."""
+    """The expected value of a pair minus q(s, a); read by pair, as if all pairs were actions of one state."""
     return planner.expected.get(0, pair) - values.get(0, pair)
 
 
@@ -134,33 +133,33 @@ def _difference(planner: PengWilliams, values: TableValues, pair: int) -> float:
 class ByCostToGo(NamedTuple):
     """McMahan and Gordon (improved prioritized sweeping): the residual of a state, divided by its cost to go.
 
-    When a state is taken off the queue, the values of all pairs that led to it are brought up to date, and the residual
-    of a state is what its best pair differs from the value last passed on: `SmallBackups` with another priority.
+    When a state is taken off the queue, the values of all pairs that led to it are updated, and the residual of a state
+    is the difference of its best pair from the value last passed on: `SmallBackups` with another priority.
 
-    Their worlds have positive costs until a goal is reached; here are rewards. The cost to go of s is read as what s
-    falls short of the best state known: the largest value passed on so far, less the new value of s (and a millionth of
-    the largest value that was observed, for the best one itself). Where values begin at 0 and a goal is found, the
-    nearest state that waits then comes first: Dijkstra's order, in which a deterministic world is solved by taking
-    every state once. Priorities are not revised when the best state known changes, only when the state's own values do.
+    Their worlds have positive costs until a goal is reached; ours have rewards. The cost to go of s is therefore taken
+    as its distance from the best known state: the largest value passed on so far, minus the new value of s (for the
+    best state itself, a millionth of the largest observed value). If values begin at 0 and a goal is found, the nearest
+    queued state then comes first: Dijkstra's order, which solves a deterministic world by taking every state once.
+    Priorities are not revised when the best known state changes, only when the state's own values do.
 
     Attributes:
-        largest: (1,) the largest value passed on so far.
+        largest: (1,), the largest value passed on so far.
     """
 
     largest: Vector
 
     def cost_to_go(self, value: float, largest: float) -> float:
-        """The largest value passed on so far, less this one; `largest` is the largest value that was observed."""
+        """The largest value passed on so far, minus this one; `largest` is the largest observed value."""
         return max(self.largest[0], value) - value + NEAR * largest
 
     def note_passed_on(self, value: float) -> None:
-        """One more value was passed on."""
+        """Record a value that was passed on."""
         self.largest[0] = max(self.largest[0], value)
 
 
 @kernel
 def back_up(expected: TableValues, model: TwoWayModel, values: TableValues, s: int) -> int:
-    """For all a tried in s: q(s, a) ← Σ_s' P(s' | s, a) (r(s, a, s') + γ V(s')); how many there are."""
+    """For all a tried in s: q(s, a) ← Σ_s' P(s' | s, a) (r(s, a, s') + γ V(s')); return their number."""
     updates = 0
     for a in range(values.n_actions):
         if model.rows.used[s * values.n_actions + a] > 0:

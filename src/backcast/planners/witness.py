@@ -1,4 +1,4 @@
-"""A planner with a witness, who notes where the agent went: for those who watch, in compiled loops too."""
+"""A planner with a witness that records the agent's trajectory, for observers of compiled loops."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,8 +19,8 @@ class Witness(NamedTuple):
 
     Attributes:
         observed: the planner.
-        trail: (places,) the last states; the k-th of the episode is at place k mod places.
-        seen: (1,) how many states the episode has had.
+        trail: (places,), the last states; the k-th of the episode is at place k mod places.
+        seen: (1,), number of states in the episode so far.
     """
 
     observed: AnyPlanner
@@ -28,7 +28,7 @@ class Witness(NamedTuple):
     seen: Indices
 
     def begin(self, model: Model, values: Values, s: int, discount: float, rates: Vector) -> int:
-        """An episode begins in s."""
+        """Begin an episode in s."""
         self.seen[0] = 0
         self.note(s)
         return self.observed.begin(model, values, s, discount, rates)
@@ -39,22 +39,22 @@ class Witness(NamedTuple):
         return self.observed.plan(model, values, step, discount, rates)
 
     def finish(self, model: Model, values: Values, s: int, ends: bool, discount: float, rates: Vector) -> int:
-        """The episode is over."""
+        """End the episode."""
         return self.observed.finish(model, values, s, ends, discount, rates)
 
     @in_python
     def stages(self, model: Model) -> Iterator[tuple[AnyPlanner, Model]]:
-        """Those of the planner that is observed."""
+        """The parts of the observed planner."""
         yield from self.observed.stages(model)
 
     def note(self, s: int) -> None:
-        """The agent is in s."""
+        """Record that the agent is in s."""
         self.trail[self.seen[0] % self.trail.size] = s
         self.seen[0] += 1
 
 
 def witnessed(planner: AnyPlanner, places: int) -> Witness:
-    """A planner with a witness who remembers so many states."""
+    """Make a planner with a witness that remembers `places` states."""
     return Witness(planner, np.zeros(places, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 

@@ -1,1 +1,1 @@
-"""What people look at: figures of a study's results."""
+"""Reports: figures and tables of a study's results."""

@@ -1,6 +1,6 @@
-"""The tables of a report, as words: every world's agents, and their scores at equal numbers of value updates.
+"""The tables of a report, as text: every world's agents, and their scores at equal numbers of value updates.
 
-The page and the LaTeX tables show the same cells. An estimate is rounded by the width of its interval
+The page and the LaTeX tables have the same cells. An estimate is rounded by the width of its interval
 (`backcast.studies.rounding`), so that a number reads the same in every table.
 """
 
@@ -16,8 +16,8 @@ from backcast.studies.results import Results
 from backcast.studies.statistics import Interval, bootstrap, iqm, probability_of_improvement
 from backcast.studies.study_metrics import in_units
 
-PARTS = (1 / 20, 1 / 4, 1)  # of a study's budget, after which agents are compared
-MOST_AGENTS = 100  # of a world that are listed and drawn one by one
+PARTS = (1 / 20, 1 / 4, 1)  # fractions of a study's budget at which agents are compared
+MOST_AGENTS = 100  # most agents of a world that are listed and drawn one by one
 
 
 def many_agents(result: Results) -> bool:
@@ -26,7 +26,7 @@ def many_agents(result: Results) -> bool:
 
 
 def table(result: Results, world: str) -> dict[str, Any]:
-    """What the page says about each agent in a world; the first agent is the one that others are compared with."""
+    """The page's data on each agent in a world; the first agent is the one that others are compared with."""
     agents = result.agents(world)
     measured, judge_by = [set(result.metrics(world, agent)) for agent in agents], judged_by(result, world)
     metrics = [metric for metric in METRICS if all(metric in those for those in measured)]
@@ -42,9 +42,9 @@ def table(result: Results, world: str) -> dict[str, Any]:
 
 
 def row(result: Results, world: str, agent: str, metrics: list[str], judge_by: Metric) -> dict[str, Any]:
-    """The mean of every metric; of the one that the world is judged by, the IQM and who wins how often.
+    """The mean of every metric; for the world's default metric, also the IQM and the share of wins.
 
-    Runs that diverged have no mean, but lose; the interquartile mean is finite unless more than a quarter diverged.
+    Diverged runs have no mean, but lose; the interquartile mean is finite unless more than a quarter diverged.
     """
     first = result.agents(world)[0]
     own, baseline = (judge_by.sign * result.means(world, name, judge_by.name) for name in (agent, first))
@@ -63,7 +63,7 @@ def row(result: Results, world: str, agent: str, metrics: list[str], judge_by: M
 
 
 def at_equal_updates(result: Results, world: str, limit: int) -> dict[str, Any]:
-    """What the page says about each agent after the same numbers of value updates."""
+    """The page's data on each agent after equal numbers of value updates."""
     places = np.array([part * limit for part in PARTS])
     metric = judged_by(result, world)
     return {
@@ -84,7 +84,7 @@ def at_equal_updates(result: Results, world: str, limit: int) -> dict[str, Any]:
 
 
 def scores_at(result: Results, world: str, agent: str, places: Vector) -> list[str]:
-    """The mean score over seeds after each number of updates; if that of some seeds is not known, why, and of how many.
+    """The mean score over seeds after each number of updates; if unknown for some seeds, the reason and their number.
 
     A dash: they had not yet finished an episode. "over": they had finished all their episodes. "diverged": they had.
     """

@@ -1,4 +1,4 @@
-"""The figure of mean errors against how much a model can tell: the number of its features."""
+"""The figure of mean errors against a model's capacity: the number of its features."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +17,9 @@ from backcast.studies.statistics import Interval, paired_difference
 def error_by_capacity(results: StudyResults) -> Figure:
     """Mean error against the number at the end of agents' labels, that of a model's features.
 
-    Agents that differ in it alone are a line. Errors are less those of the first agent without one, seed by seed:
-    worlds that every seed draws anew differ more than agents do. A column for each world, a row for planning alone and
-    beside learning.
+    Agents that differ only in it are joined by a line. Errors are relative to the first agent without one, seed by
+    seed, because worlds that every seed draws anew differ more than agents do. A column for each world; a row for pure
+    planning and one for planning with learning.
     """
     agents = list(dict.fromkeys(agent for world in results.worlds for agent in results.agents(world)))
     modes = {"planning alone": True, "beside learning": False}
@@ -41,7 +41,7 @@ def error_by_capacity(results: StudyResults) -> Figure:
 
 
 def _draw(results: StudyResults, world: str, axes: Axes, pure: bool) -> str | None:
-    """The lines of a world, of agents that plan alone or of the others; the agent that they are compared with."""
+    """The lines of a world, for pure planning or the other agents, and the agent that they are compared with."""
     families, levels = capacities(results.agents(world))
     families = {family: points for family, points in families.items() if style.is_pure(family) == pure}
     reference = next((agent for agent in levels if not results.diverged(world, agent).any()), None)
@@ -62,7 +62,7 @@ def _draw(results: StudyResults, world: str, axes: Axes, pure: bool) -> str | No
 
 
 def _compared(results: StudyResults, world: str, agent: str, reference: str | None) -> Interval:
-    """The mean error, less that of the reference; infinite if the agent diverged."""
+    """The mean error minus that of the reference; infinite if the agent diverged."""
     if reference is None or results.diverged(world, agent).any():
         return mean_score(results, world, agent)
     metric = judged_by(results, world).name

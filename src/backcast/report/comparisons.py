@@ -1,4 +1,4 @@
-"""Figures that compare mean scores, of what worlds are judged by: agent by agent, by how far an agent's model looks."""
+"""Figures that compare mean scores in each world's default metric: by agent, and by how far a model looks."""
 
 import math
 import re
@@ -17,7 +17,7 @@ from backcast.report.scores import StudyResults, judged_by, mean_score, own_name
 from backcast.studies.statistics import Interval
 
 ACROSS = 3  # worlds side by side
-FEW_KINDS = 6  # whose colours are named
+FEW_KINDS = 6  # most kinds whose colours are named
 MARKERS = "osD^vP"
 OUTSIDE = 1e30  # above every panel
 NUMBER = re.compile(r"\d+(\.\d+)?(e-\d+)?")
@@ -53,7 +53,7 @@ def error_by_agent(results: StudyResults) -> Figure:
 
 
 def _in_the_studys_order(results: StudyResults) -> list[str]:
-    """The agents of all worlds, those that live in some of them only among the others."""
+    """The agents of all worlds, in one order."""
     found = dict.fromkeys(agent for world in results.worlds for agent in results.agents(world))
     places = {cell.label: cell.place for cell in results.study.runs()}
     return sorted(found, key=places.__getitem__)
@@ -62,8 +62,8 @@ def _in_the_studys_order(results: StudyResults) -> list[str]:
 def groups(agents: Sequence[str]) -> list[list[str]]:
     """Agents in the order of the study, in groups.
 
-    The first one, which the others are compared with, is alone; variations of one agent (its name with more behind it,
-    or with another number at the end) stay together; so do those between, of which there are no variations.
+    The first agent, which the others are compared with, is alone. Variations of one agent (its name with a suffix, or
+    with another number at the end) stay together; so do consecutive agents without variations.
     """
     heads = list(agents[:1])
     for agent in agents[1:]:
@@ -84,7 +84,7 @@ def _places(agents: Sequence[str]) -> dict[str, float]:
 
 
 def _row_names(agents: Sequence[str]) -> list[str]:
-    """Agents in words; without their kind if that of all but the first is the same, for the key names it."""
+    """Agents in words, without their kind if all but the first share it, because the key names it."""
     first, *others = (style.agent_label(agent, agents) for agent in agents)
     kinds = {name.partition(", ")[0] for name in others}
     alike = len(kinds) == 1 and not kinds & set(others)
@@ -106,7 +106,7 @@ def _dot(axes: Axes, found: Interval, place: float, kind: str) -> None:
 
 
 def error_by_horizon(results: StudyResults) -> Figure:
-    """Mean score against how far a model looks, two panels per world: models over n steps and λ-models."""
+    """Mean score against the horizon of a model, two panels per world: n-step models and λ-models."""
     rows, columns = _shape(results)
     figure, panels = style.sheet(rows, 2 * columns, height=1.2 + 4.4 * rows)
     pairs = panels.reshape(-1, 2)
@@ -142,9 +142,9 @@ def _draw_pair(results: StudyResults, world: str, left: Axes, right: Axes) -> No
 
 
 def _spans(names: dict[str, str]) -> tuple[dict[str, dict[float, str]], dict[str, dict[float, str]]]:
-    """Which agents belong together and differ by n, and by λ, alone; λ = 0 is the model over one step.
+    """Groups of agents that differ only in n, and only in λ; λ = 0 is the one-step model.
 
-    Those with a λ for each state are in neither.
+    Agents with a λ for each state are in neither.
     """
     steps: dict[str, dict[float, str]] = {}
     lambdas: dict[str, dict[float, str]] = {}
@@ -161,16 +161,16 @@ def _spans(names: dict[str, str]) -> tuple[dict[str, dict[float, str]], dict[str
 
 
 def _looks(series: str) -> dict[str, Any]:
-    """How a series is drawn: as its kind; what is learned by TD is dotted and has other markers."""
+    """The style of a series: that of its kind; dotted and with other markers if learned by TD."""
     by_td = style.settings(series).get("lam_by") == "td"
     looks = style.line_style(series, [series])
     return looks | {"marker": "D" if by_td else "o", "markersize": 5} | ({"linestyle": style.DOTTED} if by_td else {})
 
 
 def draw_line(axes: Axes, x: Vector, found: Sequence[Interval], looks: dict[str, Any]) -> None:
-    """Means, joined; the x of each series are a little beside those of the next, so that its intervals can be seen.
+    """Draw joined means; the x of each series are slightly shifted, so that intervals can be told apart.
 
-    An interval without an upper end goes on to the top of the panel.
+    An interval without an upper end extends to the top of the panel.
     """
     means, low, high = np.array([(each.estimate, each.low, each.high) for each in found]).T
     drawing.joined(axes, x, means, looks)

@@ -26,7 +26,7 @@ from backcast.report.scores import (
 from backcast.studies.statistics import mean_and_error
 from backcast.worlds.kinds import Picture
 
-POINTS = 70  # numbers of updates at which scores are read
+POINTS = 70  # number of points at which scores are read
 SPAN = 500  # the last of them over the first: before that all agents are as good as untrained
 MARKERS = "osD^vP"
 Looks = dict[str, Any]
@@ -37,14 +37,14 @@ WORDS: Looks = {"labelcolor": style.INK, "frameon": False}
 
 
 def error_against_updates(results: StudyResults) -> Figure:
-    """Score after so many value updates: a column per world, a row per family, the agents of other rows behind."""
+    """Score against value updates: a column per world, a row per family, with other agents in the background."""
     return _against(results, lambda world, agent: 1.0, "value updates")
 
 
 def error_against_seconds(results: StudyResults) -> Figure:
-    """The same against processor time, of which every update of an agent takes an equal part.
+    """Score against processor time, divided equally among the updates of an agent.
 
-    It is computed (`backcast.studies.costs`) if what all agents cost is known, else measured.
+    The time is computed (`backcast.studies.costs`) if the costs of all agents are known, else measured.
     """
     everyone = [(world, agent) for world in results.worlds for agent in results.agents(world)]
     computed = {(world, agent): computed_seconds_per_update(results, world, agent) for world, agent in everyone}
@@ -74,9 +74,9 @@ def _against(results: StudyResults, cost: Callable[[str, str], float], x: str) -
 
 
 def _families(results: StudyResults) -> dict[str, dict[str, Looks]]:
-    """How the agents of each family are drawn; those that come first in a world are not in it but in every row.
+    """The styles of the agents of each family; agents that come first in a world are in every row instead.
 
-    Unless there are no others.
+    Except if there are no others.
     """
     names, first = own_names(results), {results.agents(world)[0] for world in results.worlds}
     names = {agent: name for agent, name in names.items() if agent not in first} or names
@@ -91,7 +91,7 @@ def _families(results: StudyResults) -> dict[str, dict[str, Looks]]:
 
 
 def _looks(agent: str, name: str, members: list[str]) -> Looks:
-    """How a member of a family is drawn: in the colour of its kind, with a marker of its own."""
+    """The style of a member of a family: the colour of its kind, and its own marker."""
     return {
         "color": style.colour(name),
         "marker": MARKERS[members.index(agent) % len(MARKERS)],
@@ -118,9 +118,9 @@ def _curve(results: StudyResults, world: str, agent: str, grid: Vector, cost: fl
 
 
 def _draw(axes: Axes, curves: dict[str, Curve], looks: dict[str, Looks]) -> None:
-    """The agents of a family, and behind them the first agent of the world, in the colour of ink, and all others.
+    """Draw the agents of a family, and behind them the first agent of the world, in black, and all others.
 
-    Those that diverged end in a cross, and do not set the limits unless there are no others.
+    Diverged agents end in a cross, and do not affect the limits unless there are no others.
     """
     everyone = all(diverged for *_, diverged in curves.values())
     for agent, (x, mean, error, diverged) in curves.items():
@@ -141,7 +141,7 @@ def _draw(axes: Axes, curves: dict[str, Curve], looks: dict[str, Looks]) -> None
 
 
 def _caption(column: Sequence[Axes], world: Picture, metric: str, x: str) -> None:
-    """Say which world it is, and what is measured there."""
+    """Label the world and its metric."""
     small = style.points(style.SMALL)
     for axes in column:
         axes.tick_params(labelsize=small)
@@ -162,7 +162,7 @@ def _name(axes: Axes, family: str, looks: dict[str, Looks]) -> None:
 
 
 def _key(figure: Figure, results: StudyResults) -> None:
-    """Name what is in every row, in the corner above the names of the families."""
+    """Label what is in every row, in the corner above the names of the families."""
     first = dict.fromkeys(style.agent_label(results.agents(world)[0], []) for world in results.worlds)
     lines = [
         Line2D([], [], label=" or ".join(first), **FIRST),

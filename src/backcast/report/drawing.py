@@ -1,4 +1,4 @@
-"""Curves and axes. Of agents that diverge as much is drawn as is finite, a cross where it ends, and no larger axes."""
+"""Curves and axes. Diverging agents are drawn as far as they are finite, end in a cross, and do not extend the axes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from backcast.drivers.metrics import Metric
 
 @contextmanager
 def limits_kept(axes: Axes, wanted: bool = True) -> Iterator[None]:
-    """Within, if it is wanted, what is drawn has no say in the limits of the axes."""
+    """Within the context, if `wanted`, drawing does not affect the limits of the axes."""
     kept = axes.dataLim.frozen()
     yield
     if wanted:
@@ -23,7 +23,7 @@ def limits_kept(axes: Axes, wanted: bool = True) -> Iterator[None]:
 
 
 def band(axes: Axes, x: Vector, mean: Vector, error: Vector | None, looks: dict[str, Any]) -> None:
-    """A mean as a line, and its standard error around it if that is wanted and known."""
+    """Draw a mean as a line, with its standard error around it if wanted and known."""
     axes.plot(x, mean, **looks)
     if error is not None and np.isfinite(error).all():
         axes.fill_between(x, mean - error, mean + error, color=looks["color"], alpha=0.2, linewidth=0)
@@ -35,7 +35,7 @@ def cross(axes: Axes, x: ArrayLike, y: ArrayLike, shade: str, **more: Any) -> No
 
 
 def joined(axes: Axes, x: Vector, means: Vector, looks: dict[str, Any]) -> None:
-    """Means joined by a line; where they are infinite, a gap in it and a cross at that edge of the panel."""
+    """Draw means joined by a line; infinite means leave a gap, and a cross at that edge of the panel."""
     finite = np.isfinite(means)
     stretches = np.split(np.arange(len(x)), np.flatnonzero(np.diff(finite)) + 1)
     drawn = [stretch for stretch in stretches if finite[stretch[0]]]
@@ -47,18 +47,18 @@ def joined(axes: Axes, x: Vector, means: Vector, looks: dict[str, Any]) -> None:
 
 
 def is_empty(axes: Axes) -> bool:
-    """Whether a panel shows no data, as where all agents diverged at once."""
+    """Whether a panel shows no data, for example because all agents diverged at once."""
     return not np.isfinite(axes.dataLim.get_points()).all()
 
 
 def metric_axis(axes: Axes, metric: Metric) -> None:
-    """The y axis of a metric: logarithmic unless it may be 0 or negative, as rewards may."""
+    """Set the y axis of a metric: logarithmic unless it may be 0 or negative, as rewards may."""
     if metric.positive:
         log_axis(axes)
 
 
 def log_axis(axes: Axes) -> None:
-    """A logarithmic y axis, for what is drawn already, whose ticks are plain numbers; as it is if there is nothing."""
+    """Make the y axis logarithmic, with plain numbers as ticks; unchanged if nothing is drawn."""
     if is_empty(axes):
         return
     axes.set_yscale("log")

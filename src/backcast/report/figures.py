@@ -30,11 +30,11 @@ from backcast.studies.spec import SENSITIVITY, Study
 from backcast.studies.statistics import cumulative_on_grid, mean_and_error
 from backcast.worlds.kinds import Picture
 
-POINTS = 250  # of a curve that are drawn at most
+POINTS = 250  # most points of a curve that are drawn
 
 
 class Curve(NamedTuple):
-    """What is drawn of an agent: places (E,), values there (seeds, E), and whether they end because it diverged."""
+    """A curve of an agent: positions (E,), values (seeds, E), and whether it ends because the agent diverged."""
 
     x: Vector
     values: Vector
@@ -42,7 +42,7 @@ class Curve(NamedTuple):
 
 
 def error_curves(results: StudyResults) -> Figure:
-    """Error of the values over episodes, two panels per world: over all states above, over non-terminal ones below."""
+    """Error of the values over episodes, two panels per world: all states above, non-terminal states below."""
     columns = medium().across(2 * len(results.worlds), min(ACROSS, len(results.worlds)))
     blocks = math.ceil(len(results.worlds) / columns)
     figure, panels = style.sheet(2 * blocks, columns, height=6.75 * blocks)
@@ -84,7 +84,7 @@ def error_by_ratio(results: StudyResults) -> Figure:
 
 
 def reward_over_steps(results: StudyResults) -> Figure:
-    """Reward of the episodes finished so far against environment steps, up to the end of the shortest run."""
+    """Cumulative reward of finished episodes against environment steps, up to the end of the shortest run."""
     figure, panes = _panes(results, "environment steps", "cumulative reward", alike=False)
     for axes, world, agents in panes:
         earned = _earned(results, world)
@@ -96,7 +96,7 @@ def reward_over_steps(results: StudyResults) -> Figure:
 
 
 def per_episode(metric: str, results: StudyResults) -> Figure:
-    """A metric by episode, a panel per world that has it, and one more for agents that plan without learning."""
+    """A metric by episode: a panel per world that has it, and one more for pure planning."""
     figure, panes = _panes(results, "episode", METRICS[metric].label, alike=metric == "steps")
     for axes, world, agents in panes:
         _bands(axes, _by_episode(results, world, agents, metric))
@@ -105,7 +105,7 @@ def per_episode(metric: str, results: StudyResults) -> Figure:
 
 
 def as_judged(results: CurveResults, judged_by: Mapping[str, str]) -> Figure:
-    """Of each world, by episode, the metric by which agents are compared there, and which that is."""
+    """The default metric of each world, by episode."""
     figure, panes = _panes(results, "episode", "", alike=False)
     for axes, world, agents in panes:
         metric = METRICS[judged_by[world]]
@@ -132,7 +132,7 @@ PLOTS: dict[str, Callable[[StudyResults], Figure]] = {
 
 
 def draw(plot: str, results: StudyResults) -> Figure | None:
-    """The plot of this name: one of `PLOTS`, or that of a metric of a plugin; None if not all runs have that metric."""
+    """The plot of this name: one of `PLOTS`, or that of a plugin's metric; None if not all runs have the metric."""
     if plot in PLOTS:
         return PLOTS[plot](results)
     metric = next(each.name for each in METRICS.values() if each.plot == plot)
@@ -141,7 +141,7 @@ def draw(plot: str, results: StudyResults) -> Figure | None:
 
 
 def plots_of(study: Study) -> list[str]:
-    """The plots that a study names and, if it searched settings that are numbers, how sensitive agents are to them."""
+    """The plots that a study names and, if it searched numeric settings, their sensitivity plot."""
     searched = [SENSITIVITY] if study.searched_numbers else []
     return list(dict.fromkeys([*study.plots, *searched]))
 
@@ -149,13 +149,13 @@ def plots_of(study: Study) -> list[str]:
 def save(figure: Figure, directory: Path, stem: str) -> list[Path]:
     """Write stem.svg and stem.png; the same figure gives the same bytes.
 
-    Panels are placed once, and each file is drawn once: `savefig` would draw everything twice, the first time to place
-    the panels.
+    Panels are placed once, and each file is drawn once: `savefig` would draw everything twice, the first time for the
+    layout.
     """
     style.lay_out(figure)
     figure.set_layout_engine("none")
     png, svg = directory / f"{stem}.png", _save_svg(figure, directory, stem)
-    figure.set_dpi(160)  # an SVG leaves its own behind
+    figure.set_dpi(160)  # saving an SVG leaves its own dpi behind
     with atomic_path(png) as part:
         FigureCanvasAgg(figure).print_png(part)  # type: ignore[no-untyped-call]
     return [svg, png]
@@ -167,7 +167,7 @@ def save_for_print(figure: Figure, directory: Path, stem: str) -> list[Path]:
     style.lay_out(figure)
     figure.set_layout_engine("none")
     pdf = directory / f"{stem}.pdf"
-    with matplotlib.rc_context({"pdf.fonttype": 42}), atomic_path(pdf) as part:  # letters that can be found and edited
+    with matplotlib.rc_context({"pdf.fonttype": 42}), atomic_path(pdf) as part:  # text that can be searched and edited
         FigureCanvasPdf(figure).print_pdf(part, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
     return [pdf, _save_svg(figure, directory, stem)]
 
@@ -180,7 +180,7 @@ def _save_svg(figure: Figure, directory: Path, stem: str) -> Path:
 
 
 def _modes(agents: Sequence[str]) -> dict[str, list[str]]:
-    """Agents that learn (and plan) and those that only plan, if any do; TD and Q-learning are the measure of both."""
+    """Agents that learn, and agents that only plan, if any; TD and Q-learning are the baselines of both."""
     learning = [agent for agent in agents if not style.is_pure(agent)]
     pure = [agent for agent in agents if style.is_pure(agent) or not style.plans(agent)]
     if not any(map(style.is_pure, pure)):
@@ -189,7 +189,7 @@ def _modes(agents: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _panes(results: CurveResults, x: str, y: str, alike: bool) -> tuple[Figure, list[tuple[Axes, str, list[str]]]]:
-    """A figure with a panel for each world and mode, titled by what tells them apart: axes, world and agents.
+    """A figure with a panel for each world and mode, titled by their difference: axes, world and agents.
 
     Panels share the y axis if there is one world, or if worlds are `alike` in what y measures.
     """
@@ -217,9 +217,9 @@ def _by_episode(results: CurveResults, world: str, agents: Iterable[str], metric
 
 
 def _bands(axes: Axes, curves: dict[str, Curve]) -> None:
-    """Each agent's mean with its standard error; of long curves every so many episodes, none of them smoothed.
+    """Draw each agent's mean with its standard error; long curves are thinned, not smoothed.
 
-    Those that diverged end in a cross, and do not set the limits unless there are no others.
+    Diverged agents end in a cross, and do not affect the limits unless there are no others.
     """
     everyone = all(curve.diverged for curve in curves.values())
     for agent, curve in curves.items():
@@ -237,9 +237,9 @@ def _bands(axes: Axes, curves: dict[str, Curve]) -> None:
 
 
 def _earned(results: StudyResults, world: str) -> dict[str, Curve]:
-    """What agents had earned after so many environment steps, up to the shortest run of all agents.
+    """Cumulative rewards against environment steps, up to the shortest run of all agents.
 
-    An agent that diverged before is drawn as far as its own runs go, if they finish an episode.
+    An agent that diverged earlier is drawn up to its own shortest run, if that finishes an episode.
     """
     lost = [agent for agent in results.agents(world) if results.diverged(world, agent).any()]
     found = _on_one_grid(results, world, [agent for agent in results.agents(world) if agent not in lost])
@@ -251,7 +251,7 @@ def _earned(results: StudyResults, world: str) -> dict[str, Curve]:
 
 
 def _on_one_grid(results: StudyResults, world: str, agents: Sequence[str]) -> dict[str, Curve]:
-    """What agents had earned after so many environment steps, up to the shortest of their runs."""
+    """Cumulative rewards against environment steps, up to the shortest of their runs."""
     steps, reward = ([results.curves(world, agent, metric) for agent in agents] for metric in ("steps", "reward"))
     lengths = finite_part(np.concatenate(steps)) if agents else np.empty((0, 0))
     if lengths.size == 0:

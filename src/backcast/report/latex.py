@@ -51,7 +51,7 @@ PLAIN = {
     "π": r"\ensuremath{\pi}",
     "τ": r"\ensuremath{\tau}",
     "θ": r"\ensuremath{\theta}",
-}  # pdfLaTeX has no letters for the others; XeLaTeX and LuaLaTeX have
+}  # pdfLaTeX lacks characters for the others; XeLaTeX and LuaLaTeX have them
 
 
 def escape(text: str) -> str:
@@ -65,7 +65,7 @@ def number(text: str) -> str:
 
 
 def write_latex(directory: str | Path, found: Sequence[Results], width: float = medium.COLUMN) -> Path:
-    """Write DIR/paper: tables, methods, figures `width` inches wide, references; the path of its main file.
+    """Write DIR/paper (tables, methods, figures `width` inches wide, references); return the path of its main file.
 
     Figures with several panels side by side span both columns of a two-column page.
     """
@@ -120,7 +120,7 @@ def _document(parts: Sequence[str], width: float) -> str:
 
 
 def booktabs(columns: str, head: Sequence[str], rows: Iterable[Sequence[str]], caption: str, label: str) -> str:
-    """A floating table over the whole width; cells are LaTeX."""
+    """A floating table over the full width; cells are LaTeX."""
     lines = [" & ".join(row) + r" \\" for row in rows]
     return "\n".join(
         [
@@ -142,7 +142,7 @@ def booktabs(columns: str, head: Sequence[str], rows: Iterable[Sequence[str]], c
 
 
 def study_tables(result: Results) -> Iterable[str]:
-    """A table for each world of a study, and one at equal numbers of value updates where there is a budget."""
+    """A table for each world of a study, and one at equal numbers of value updates if there is a budget."""
     if many_agents(result):
         yield f"% more than {MOST_AGENTS} settings: see backcast best and backcast export\n"
         return

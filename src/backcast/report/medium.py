@@ -1,4 +1,4 @@
-"""Where figures are shown: on a page as wide as a screen or, within `for_print`, in a column of a paper."""
+"""The medium of figures: a page as wide as a screen or, within `for_print`, a column of a paper."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,19 +11,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 COLUMN = 3.25  # inches, of a paper with two columns; one of NeurIPS is 5.5 wide
-ONE_COLUMN = 4.5  # inches; wider columns are alone on their page
+ONE_COLUMN = 4.5  # inches; wider columns are alone on the page
 NARROWEST, WIDEST = 2.0, 10.0
 GAP = 0.25  # inches between two columns
-PRINT = 0.7  # type and lines of a paper against those of the page
-STACKED = 3  # panels that are put one under the other in a column
+PRINT = 0.7  # scale of type and lines in a paper, relative to the page
+STACKED = 3  # most panels that are stacked in a column
 
 
 @dataclass(frozen=True)
 class Medium:
-    """What a figure has to fit.
+    """The medium of a figure.
 
     Attributes:
-        column: the width of a column in inches; None: a page of the usual width.
+        column: the width of a column in inches; None: a page of the default width.
     """
 
     column: float | None = None
@@ -43,7 +43,7 @@ class Medium:
         return 1 if self.column is not None and panels <= STACKED else min(most, panels)
 
     def size(self, columns: int, width: float, height: float) -> tuple[float, float]:
-        """The size in inches of a figure with so many columns of panels, from its size on a page."""
+        """The size in inches of a figure with a number of columns of panels, from its size on a page."""
         if self.column is None:
             return width, height
         both = self.column if self.column > ONE_COLUMN else 2 * self.column + GAP
@@ -76,7 +76,7 @@ def medium() -> Medium:
 
 @contextmanager
 def for_print(column: float = COLUMN) -> Iterator[Medium]:
-    """Within, figures are drawn for a paper whose columns are so many inches wide."""
+    """Within the context, draw figures for a paper whose columns are `width` inches wide."""
     token = _medium.set(Medium(column))
     try:
         yield medium()

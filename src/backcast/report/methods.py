@@ -1,4 +1,4 @@
-"""The methods paragraph of a study: what was run, how often, and how the intervals were made, from its settings."""
+"""The methods paragraph of a study, from its settings: what was run, how often, and how intervals were computed."""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,7 +20,7 @@ SCHEDULES = {
     "constant": "constant",
     "average": "divided by the number of updates of an entry",
 }
-MOST_NAMED = 8  # agents and worlds that are listed by name
+MOST_NAMED = 8  # most agents and worlds that are listed by name
 
 
 def methods(result: Results) -> list[str]:
@@ -38,7 +38,7 @@ def methods(result: Results) -> list[str]:
 
 
 def _experiment(result: Results, cells: Sequence[Cell]) -> Iterable[str]:
-    """What was run how often."""
+    """What was run, and how often."""
     agents = list(dict.fromkeys(cell.label for cell in cells))
     worlds = [result.picture(world).title for world in result.worlds]
     episodes = _range([cell.episodes for cell in cells])
@@ -82,7 +82,7 @@ def _search(result: Results) -> Iterable[str]:
 
 
 def _computation(result: Results, cells: Sequence[Cell]) -> Iterable[str]:
-    """What counts as a value update, and how many there were."""
+    """The definition and the number of value updates."""
     made = {cell.label: result.value_updates(cell.world.name, cell.label) for cell in cells}
     fewest, most = min(made, key=made.__getitem__), max(made, key=made.__getitem__)
     spread = f" A run made between {made[fewest]:,.0f} ({fewest}) and {made[most]:,.0f} ({most}) of them."
@@ -93,7 +93,7 @@ def _computation(result: Results, cells: Sequence[Cell]) -> Iterable[str]:
 
 
 def _intervals(result: Results) -> Iterable[str]:
-    """Scores, intervals and what became of runs that diverged."""
+    """Scores, intervals and the treatment of diverged runs."""
     metrics = dict.fromkeys(judged_by(result, world).name for world in result.worlds)
     words = " and ".join(f"{METRICS[name].label} ({METRICS[name].better})" for name in metrics)
     yield f"An agent's score is the mean over episodes of {words}."
@@ -109,7 +109,7 @@ def _intervals(result: Results) -> Iterable[str]:
 
 
 def _multiplicity(result: Results) -> Iterable[str]:
-    """How many comparisons there were, and what was done about that."""
+    """The number of comparisons, and corrections for it."""
     if result.seeds < 2:
         return
     verdicts = judge(result)
@@ -136,6 +136,6 @@ def _number(value: float) -> str:
 
 
 def _count(names: Sequence[str], noun: str) -> str:
-    """How many there are, with their names if they are few."""
+    """The number of things, with their names if they are few."""
     named = f" ({'; '.join(names)})" if len(names) <= MOST_NAMED else ""
     return f"{len(names):,} {noun}{'s' if len(names) > 1 else ''}{named}"

@@ -25,11 +25,11 @@ from backcast.studies.results import Results
 from backcast.studies.spec import SENSITIVITY
 from backcast.studies.store import machine
 
-MOST_SETTINGS = 20_000  # characters of a study that are shown
+MOST_SETTINGS = 20_000  # most characters of a study that are shown
 
 
 def write_report(directory: str | Path, found: Sequence[Results] | None = None) -> Path:
-    """Write DIR/report.html and the figures it shows (DIR/figures/*.svg and .png); the page's path."""
+    """Write DIR/report.html and its figures (DIR/figures/*.svg and .png); return the page's path."""
     directory = Path(directory)
     found = results_of(directory) if found is None else found
     if not found:
@@ -56,7 +56,7 @@ def write_report(directory: str | Path, found: Sequence[Results] | None = None) 
 
 
 def _study(result: Results, figures: Path) -> dict[str, Any]:
-    """What the page says about one study; where it tried many settings, about the best of them only."""
+    """The page's data on one study; only on the best settings if it tried many."""
     many = many_agents(result)
     plots = [plot for plot in plots_of(result.study) if plot == SENSITIVITY or not many]
     settings = json.dumps(result.study.model_dump(exclude_defaults=True), indent=1)
@@ -81,7 +81,7 @@ def _study(result: Results, figures: Path) -> dict[str, Any]:
 
 
 def _best(result: Results) -> dict[str, Any] | None:
-    """What the page says about the best settings of each agent in each world; nothing if none were searched."""
+    """The page's data on the best settings of each agent in each world; empty if none were searched."""
     if not any(space.sources for space in result.study.spaces):
         return None
     found = best(result, ("world", "agent"))
@@ -91,14 +91,14 @@ def _best(result: Results) -> dict[str, Any] | None:
 
 
 def command(result: Results) -> str:
-    """The command that makes these results again."""
+    """The command that reproduces these results."""
     if result.name in STUDIES:
         return f"backcast reproduce {result.name} --seeds {result.seeds}"
     return f"backcast sweep {result.name}.toml --seeds {result.seeds}"
 
 
 def _inline_markdown(text: str) -> Markup:
-    """Words of Backcast's own in `backticks` and *asterisks* as HTML."""
+    """Convert `backticks` and *asterisks* in Backcast's own text to HTML."""
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
     return Markup(re.sub(r"\*([^*]+)\*", r"<em>\1</em>", escaped))
 

@@ -1,4 +1,4 @@
-"""The numbers behind figures and tables: what they ask of results, and scores at equal numbers of value updates."""
+"""The numbers behind figures and tables: the interface of results, and scores at equal numbers of value updates."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -18,12 +18,12 @@ from backcast.studies.trials import episodes_run
 from backcast.studies.worldspec import WorldSpec
 from backcast.worlds.kinds import Picture
 
-RECENT = 5  # episodes: the steps and the reward of a single one are mostly luck
-MOST_LINES = 6  # about agents that diverged, below a figure
+RECENT = 5  # number of last episodes that are averaged, because single ones are noisy
+MOST_LINES = 6  # most lines about diverged agents below a figure
 
 
 class CurveResults(Protocol):
-    """What figures of curves need to know of a number of runs."""
+    """What figures of curves need of runs."""
 
     @property
     def worlds(self) -> Sequence[str]:
@@ -43,11 +43,11 @@ class CurveResults(Protocol):
         """A metric, (seeds, episodes); ∞, or −∞ for a reward, from the episode on in which a run diverged."""
 
     def diverged(self, world: str, agent: str) -> Indices:
-        """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
+        """The step, counted from 1, at which the values of each seed diverged, (seeds,); 0 where they did not."""
 
 
 class StudyResults(CurveResults, Protocol):
-    """What figures and tables need to know of a study."""
+    """What figures and tables need of a study."""
 
     @property
     def study(self) -> Study:
@@ -73,7 +73,7 @@ class StudyResults(CurveResults, Protocol):
 
 
 def over(results: CurveResults) -> str:
-    """What the curves of a figure show."""
+    """Describe the curves of a figure."""
     return f"mean ± standard error over {results.seeds} seeds" if results.seeds > 1 else "one seed"
 
 
@@ -94,7 +94,7 @@ def finite_part(curves: Vector) -> Vector:
 
 
 def judged_by(results: StudyResults, world: str) -> Metric:
-    """The metric by which agents are compared in a world, as the world says."""
+    """The default metric of a world."""
     return METRICS[_specification(results, world).judged_by]
 
 
@@ -105,7 +105,7 @@ def mean_score(results: StudyResults, world: str, agent: str) -> Interval:
 
 
 def own_names(results: StudyResults) -> dict[str, str]:
-    """Each agent's own name, which says its kind and settings, by the label that it has in the study."""
+    """Each agent's own name, with its kind and settings, by its label in the study."""
     return {cell.label: cell.agent.name for cell in results.study.runs()}
 
 
@@ -121,10 +121,10 @@ def _specification(results: StudyResults, world: str) -> WorldSpec:
 
 
 def score_at(results: StudyResults, world: str, agent: str, grid: Vector) -> Vector:
-    """The score after so many value updates, (seeds, G); NaN before the first episode ends and after the run.
+    """The score after given numbers of value updates, (seeds, G); NaN before the first episode ends and after the run.
 
     RMSVE at the end of the last episode finished by then; steps and reward as a mean over the `RECENT` last such
-    episodes. A run that diverged is not over, but infinitely bad for ever.
+    episodes. A diverged run is not over, but infinitely bad from then on.
     """
     updates, costs = results.updates(world, agent), recent_costs(results, world, agent)
     found = on_update_grid(updates, costs, grid)
@@ -132,9 +132,9 @@ def score_at(results: StudyResults, world: str, agent: str, grid: Vector) -> Vec
 
 
 def recent_costs(results: StudyResults, world: str, agent: str) -> Vector:
-    """What a world is judged by, or its negative where higher is better, after each episode, (seeds, episodes).
+    """The cost in a world's default metric after each episode, (seeds, episodes).
 
-    Of a metric that is measured in each episode, as steps are, the mean of the `RECENT` last episodes.
+    For a metric that is measured in each episode, as steps are, the mean of the `RECENT` last episodes.
     """
     metric = judged_by(results, world)
     costs = metric.sign * results.curves(world, agent, metric.name)
@@ -142,7 +142,7 @@ def recent_costs(results: StudyResults, world: str, agent: str) -> Vector:
 
 
 def _recent(values: Vector, episodes: Indices) -> Vector:
-    """Of each episode, the mean of it and those just before; what repeats the last episode repeats its mean."""
+    """The running mean over each episode and those just before; repetitions of the last episode repeat its mean."""
     windows = sliding_window_view(np.pad(values, ((0, 0), (RECENT - 1, 0))), RECENT, axis=1)
     number = np.arange(values.shape[1])
     means = windows.sum(axis=-1) / np.minimum(number + 1, RECENT)
@@ -150,20 +150,20 @@ def _recent(values: Vector, episodes: Indices) -> Vector:
 
 
 def seconds_per_update(results: StudyResults, world: str, agent: str) -> float:
-    """Mean processor seconds of a value update, everything else that a run does included."""
+    """Mean processor seconds per value update, including everything else in a run."""
     return results.seconds(world, agent) / float(results.updates(world, agent)[:, -1].mean())
 
 
 def computed_seconds_per_update(results: StudyResults, world: str, agent: str) -> float | None:
-    """The same, computed and therefore the same everywhere; None if what the agent costs is not known."""
+    """Computed processor seconds per value update, equal on all machines; None if the agent's costs are unknown."""
     computed = results.computed_nanoseconds(world, agent)
     return None if computed is None else 1e-9 * computed / float(results.updates(world, agent)[:, -1].mean())
 
 
 def updates_per_step(results: StudyResults, world: str, agent: str) -> float:
-    """Value updates per step of the environment; NaN where it is not known how many steps there were.
+    """Value updates per environment step; NaN if the number of steps is unknown.
 
-    In control steps are recorded, but not of runs that diverged; in a chain every episode has one less than there are
+    In control steps are recorded, but not for diverged runs; in a chain every episode has one step less than there are
     levels.
     """
     updates = results.updates(world, agent)

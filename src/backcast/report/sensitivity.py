@@ -1,4 +1,4 @@
-"""The figure of how sensitive agents are to their settings: their score against each number that a study searched."""
+"""The figure of sensitivity to settings: scores against each number that a study searched."""
 
 import math
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ from backcast.studies.trials import Trial, tried
 
 ACROSS = 4  # worlds side by side
 MOST = 12  # worlds drawn
-FEW = 60  # values of a setting up to which each of them is drawn
-MARKED = 20  # points of a line up to which they have markers
-STRETCHES, IN_EACH = 12, 8  # into how many an axis is cut at most, and how many settings are in each on average
-DOTS, DOT = 400, "."  # of the settings tried, drawn at most for each agent
-TICKS = 8  # values up to which each of them has a tick, in wide panels
+FEW = 60  # most values of a setting that are drawn one by one
+MARKED = 20  # most points of a line with markers
+STRETCHES, IN_EACH = 12, 8  # most segments of an axis, and the mean number of settings in each
+DOTS, DOT = 400, "."  # most settings tried that are drawn for each agent
+TICKS = 8  # most values with a tick each, in wide panels
 DASHES = ("solid", style.DOTTED, style.DASH_DOTTED, style.DASHED)
 NAMES = {
     "alpha": "step size α",
@@ -39,12 +39,12 @@ NAMES = {
 
 
 class Tried(NamedTuple):
-    """What was tried of an agent in a world.
+    """The trials of an agent in a world.
 
     Attributes:
-        x: (C,) the values of the setting, none if it does not have it.
-        metric: what the world is judged by.
-        costs: (C, seeds), the metric, or its negative where higher is better.
+        x: (C,), the values of the setting; empty if the agent does not have it.
+        metric: the metric of the world.
+        costs: (C, seeds), the metric, negated if higher is better.
         crossed: whether each value was tried with the same other settings, or most of them.
     """
 
@@ -63,11 +63,11 @@ class Tried(NamedTuple):
 
 
 def sensitivity(results: StudyResults) -> Figure:
-    """Mean score against each number that was searched, a row for each setting and a column for each world.
+    """Mean score against each searched number, with a row for each setting and a column for each world.
 
-    A point is the best over all other settings. Where those differ from value to value, as in a random search, settings
-    are dots, and the line is the best of each stretch of the axis. Agents without the setting are level lines at their
-    best.
+    A point is the best over all other settings. If these differ from value to value, as in a random search, settings
+    are dots, and the line is the best of each segment of the axis. Agents without the setting are horizontal lines at
+    their best.
     """
     settings, worlds = results.study.searched_numbers, list(results.worlds)[:MOST]
     metrics = [judged_by(results, world) for world in worlds]
@@ -78,7 +78,7 @@ def sensitivity(results: StudyResults) -> Figure:
     by_world = panels.reshape(blocks, len(settings), columns).swapaxes(1, 2).reshape(-1, len(settings))
     for number, (column, world) in enumerate(zip(by_world, worlds, strict=False)):
         trials = tried(results, world)
-        told = number % columns > 0 and metrics[number] == metrics[number - 1]  # by the panel to the left
+        told = number % columns > 0 and metrics[number] == metrics[number - 1]  # labelled by the panel to the left
         label = "" if told else metrics[number].label.partition(",")[0]
         for axes, setting in zip(column, settings, strict=True):
             if axes is not column[0]:
@@ -96,7 +96,7 @@ def sensitivity(results: StudyResults) -> Figure:
 
 
 def _note(results: StudyResults, axes: Sequence[Axes]) -> str:
-    """What the figure shows, as far as it is there."""
+    """Describe the marks in the figure."""
     marks = {str(line.get_marker()) for each in axes for line in each.get_lines()}
     seeds = f"{results.seeds} seeds, 95 % bootstrap interval" if results.seeds > 1 else "one seed"
     parts = [f"mean over episodes and {seeds}", "line: the best over all other settings", "circle: an agent's best"]
@@ -141,7 +141,7 @@ def _draw(axes: Axes, trials: Sequence[Trial], setting: str, log: bool, wide: bo
 
 
 def _by_agent(trials: Sequence[Trial], setting: str) -> dict[str, Tried]:
-    """What was tried of each agent; of one that has the setting, where it is a number."""
+    """The trials of each agent; for agents that have the setting, those in which it is a number."""
     rows: dict[str, list[tuple[dict[str, Any], Vector]]] = {}
     for trial in trials:
         rows.setdefault(trial.cell.base, []).append((dict(trial.cell.point), trial.costs))
@@ -156,9 +156,9 @@ def _by_agent(trials: Sequence[Trial], setting: str) -> dict[str, Tried]:
 
 
 def _looks(kinds: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """How each agent is drawn: in the colour of its kind; those of one kind differ by dashes and markers.
+    """The style of each agent: the colour of its kind; agents of one kind differ by dashes and markers.
 
-    Where they are more than there are dashes, their colours fade in their order.
+    If there are more agents than dashes, their colours fade in their order.
     """
     looks = {}
     for base, kind in kinds.items():
@@ -183,7 +183,7 @@ def _curve(axes: Axes, each: Tried, looks: dict[str, Any], beside: float, log: b
         place = np.digitize(scale, np.linspace(scale.min(), scale.max(), stretches + 1)[1:-1])
     chosen = [each.best_of(np.flatnonzero(place == i)) for i in np.unique(place)]
     x = each.x[chosen]
-    if one_by_one:  # a little beside those of others, so that intervals can be seen
+    if one_by_one:  # slightly shifted, so that intervals can be told apart
         x = x * 1.02**beside if log else x + 0.008 * beside * np.ptp(distinct)
     found = [each.mean(i) for i in chosen]
     draw_line(axes, x, found, looks | ({"marker": None} if len(x) > MARKED else {}))
@@ -203,7 +203,7 @@ def _dots(axes: Axes, each: Tried, shade: str) -> None:
 
 
 def _level(axes: Axes, each: Tried, looks: dict[str, Any]) -> None:
-    """The best of an agent that is the same everywhere on the axis; nothing if it diverged."""
+    """Draw the best of an agent as a horizontal line; nothing if it diverged."""
     found = each.mean(winner(each.costs))
     if np.isfinite(found.estimate):
         axes.axhline(found.estimate, **{name: looks[name] for name in ("color", "linestyle", "linewidth", "label")})

@@ -1,4 +1,4 @@
-"""The figure of how many value updates it takes agents to solve a world."""
+"""The figure of the number of value updates until a world is solved."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,13 +10,13 @@ from backcast.report.comparisons import MARKERS, draw_line
 from backcast.report.scores import RECENT, StudyResults, judged_by, recent_costs
 from backcast.studies.statistics import bootstrap, iqm
 
-NEAR, LAST = 0.2, 0.1  # more than the best, and the share of episodes at the end over which that is a mean
+NEAR, LAST = 0.2, 0.1  # tolerance relative to the best, and the share of last episodes over which that is averaged
 
 
 def updates_to_solve(results: StudyResults) -> Figure:
-    """Value updates until an agent is nearly as good as the best of its world becomes, world by world.
+    """Value updates until an agent is nearly as good as the final best agent, by world.
 
-    A point is the interquartile mean over seeds, so that up to a quarter of them may never come that far.
+    A point is the interquartile mean over seeds, so that up to a quarter of them may never get there.
     """
     worlds = [world for world in results.worlds if judged_by(results, world).positive]
     if not worlds:
@@ -45,7 +45,7 @@ def updates_to_solve(results: StudyResults) -> Figure:
 
 
 def updates_until_solved(results: StudyResults, world: str, agent: str) -> Vector:
-    """Value updates made when a run was first as good as `solved` says, (seeds,); infinite if it never was."""
+    """Value updates until a run first reached the threshold `solved`, (seeds,); infinite if it never did."""
     good = recent_costs(results, world, agent) <= solved(results, world)
     first = good.argmax(axis=1)
     updates = np.take_along_axis(results.updates(world, agent), first[:, None], axis=1)[:, 0]
@@ -53,7 +53,7 @@ def updates_until_solved(results: StudyResults, world: str, agent: str) -> Vecto
 
 
 def solved(results: StudyResults, world: str) -> float:
-    """Steps or error at which a world is solved: within a fifth of what the best agent has at the end."""
+    """The steps or error at which a world counts as solved: within a fifth of the best agent's final value."""
     metric = judged_by(results, world).name
     curves = [results.curves(world, agent, metric) for agent in results.agents(world)]
     last = max(1, round(LAST * curves[0].shape[1]))

@@ -1,4 +1,4 @@
-"""How figures look: the colours and names of agents and worlds, thumbnails of worlds, labels at the ends of curves."""
+"""The style of figures: colours and names of agents and worlds, thumbnails of worlds, labels at the ends of curves."""
 
 import math
 import re
@@ -22,7 +22,11 @@ from backcast.report.medium import medium
 from backcast.worlds.kinds import Picture
 
 INK, MUTED, FAINT = "#22303c", "#64717c", "#e4e9ed"
-GREY, FORWARD, BACKWARD = "#4d4d4d", "#0072b2", "#d55e00"  # Okabe and Ito's but for grey and indigo: safe for all eyes
+GREY, FORWARD, BACKWARD = (
+    "#4d4d4d",
+    "#0072b2",
+    "#d55e00",
+)  # Okabe and Ito's but for grey, indigo: colour-blind safe
 FAMILIES = {
     "TD and SARSA": GREY,
     "Returns and traces": "#cc79a7",
@@ -30,10 +34,10 @@ FAMILIES = {
     "Sweeping and solving": "#5e4fa2",
     "Forward planning": FORWARD,
     "Backward planning": BACKWARD,
-}  # in the order of figures; kinds say to which they belong
+}  # in the order of figures; kinds name their family
 NO_FAMILY = "Others"
 LIGHT = {FORWARD: "#56b4e9", BACKWARD: "#e69f00"}  # for kinds that plan with the true model
-READABLE = {light: shade for shade, light in LIGHT.items()}  # words in a light hue are hard to read
+READABLE = {light: shade for shade, light in LIGHT.items()}  # light text is hard to read
 OTHERS = ("#882255", "#999933")
 DASHED, DOTTED, DASH_DOTTED = (0, (4, 1.4)), (0, (1.3, 1.1)), (0, (5, 1.2, 1.2, 1.2))
 SYMBOLS = {name: each.symbol for name, each in {**COMMON, **SETTINGS}.items() if each.symbol}
@@ -47,31 +51,31 @@ WORDS = {
     "learn_by=rls": "RLS",
 }
 BESIDE_TITLE = (1.05, 1.03, 0.26, 0.22)  # left, bottom, width and height in fractions of the panel
-MOST_DOTS = 30  # of a level, levels, and rows of cells of a small picture
+MOST_DOTS = 30  # most dots of a level, levels, and rows of cells in a small picture
 SMALL, MEDIUM, LARGE = 10.0, 12.0, 14.0
-ENDS = 9  # curves of a panel that are named where they end
-EDGE, TOP = 0.99, 0.9  # of a panel: what ends there ends at the edge, and how high names of curves that do not may be
+ENDS = 9  # most curves of a panel that are labelled at their ends
+EDGE, TOP = 0.99, 0.9  # fractions of a panel: ends beyond it count as at the edge; highest label of other curves
 
 
 def is_pure(agent: str) -> bool:
-    """Whether an agent plans without learning beside it."""
+    """Whether an agent plans without learning from real steps."""
     return agent.startswith("pure:")
 
 
 def plans(agent: str) -> bool:
-    """Whether an agent plans, or only learns from what happened."""
+    """Whether an agent plans, rather than only learning from real steps."""
     its = kind_of(agent)
     return its is None or its.plans
 
 
 def kind_and_frame(agent: str) -> tuple[str, str]:
-    """What kind of agent it is, and from where it plans if its name says so."""
+    """The kind of an agent, and its frame if the name has one."""
     kind, _, frame = agent.removeprefix("pure:").partition(",")[0].partition("@")
     return kind, frame
 
 
 def kind_of(agent: str) -> Kind | None:
-    """The kind that an agent's name begins with; None if that is none."""
+    """The kind that an agent's name begins with; None if unknown."""
     return KINDS.get(kind_and_frame(agent)[0])
 
 
@@ -94,11 +98,11 @@ def colour(agent: str) -> str:
 
 
 def line_style(agent: str, among: Sequence[str]) -> dict[str, Any]:
-    """How an agent's curve is drawn among others.
+    """The style of an agent's curve among others.
 
-    True models are dashed; planning from s' is dotted if planning from s is there too, and another model than the usual
-    one dash-dotted if that is; where one agent was run with several settings (`forward,alpha=0.5`), the curves fade in
-    their order.
+    True models are dashed. Planning from s' is dotted if planning from s is present too; a non-default model is
+    dash-dotted if the default is present. If one agent was run with several settings (`forward,alpha=0.5`), the curves
+    fade in their order.
     """
     _, frame = kind_and_frame(agent)
     its = kind_of(agent)
@@ -115,15 +119,15 @@ def line_style(agent: str, among: Sequence[str]) -> dict[str, Any]:
 
 
 def _base(agent: str) -> tuple[str, str | None]:
-    """An agent without its settings but for the model."""
+    """An agent without its settings, except the model."""
     return agent.partition(",")[0], settings(agent).get("model")
 
 
 def agent_label(agent: str, among: Sequence[str]) -> str:
     """An agent in words.
 
-    That it plans without learning is said where others of the panel do both; that its model is the usual one, a softmax
-    or with linear values the expectation, where others of its kind have another one.
+    Planning without learning is mentioned if other agents of the panel do both; the default model, a softmax or with
+    linear values the expectation, if other agents of the kind have another one.
     """
     kind, frame = kind_and_frame(agent)
     words = KINDS[kind].in_words if kind in KINDS else kind.replace("-", " ")
@@ -146,12 +150,12 @@ def _setting(given: str) -> str:
 
 
 def points(size: float) -> float:
-    """The size of type in points, from that on a page."""
+    """The font size in points, from that on a page."""
     return size * medium().scale
 
 
 def stacked_title(picture: Picture, width: int) -> str:
-    """A world in words, in lines of at most so many characters, for a narrow panel."""
+    """A world in words, wrapped to a number of characters for a narrow panel."""
     lines = picture.title.replace(": ", ":\n").replace(", ", ",\n").splitlines()
     return "\n".join(fill(line, width) for line in lines)
 
@@ -172,31 +176,31 @@ def sheet(rows: int, columns: int, width: float = 12.0, height: float = 6.75, **
 
 
 def caption(axes: Axes, title: str = "", x: str = "", y: str = "", size: float = LARGE, above: float = 10.0) -> None:
-    """Title a panel, so many points above it, and its axes."""
+    """Set the title of a panel, a number of points above it, and label its axes."""
     axes.set_title(title, fontsize=points(size), color=INK, loc="left", y=1.0, pad=points(above))
     axes.set_xlabel(x, fontsize=points(MEDIUM), color=INK)
     axes.set_ylabel(y, fontsize=points(MEDIUM), color=INK)
 
 
 def finish(figure: Figure, note: str) -> Figure:
-    """Write a note below the figure and name the curves: where they end or, if there are too many, in a key."""
+    """Write a note below the figure and label the curves: at their ends or, if there are too many, in a legend."""
     write_below(figure, note)
     if not medium().names_ends or any(len(_named(axes)) > ENDS for axes in figure.axes):
         key(figure, "outside lower left" if medium().names_ends else "outside upper left", columns=2)
         return figure
-    lay_out(figure)  # now it is known how large the panels are
+    lay_out(figure)  # now the sizes of the panels are known
     for axes in filter(_named, figure.axes):
         name_ends(axes)
     return figure
 
 
 def lay_out(figure: Figure) -> None:
-    """Place the panels of a figure, as large as what is written beside them leaves room for."""
+    """Lay out the panels of a figure, as large as the text around them allows."""
     figure.get_layout_engine().execute(figure)  # type: ignore[union-attr]
 
 
 def write_below(figure: Figure, note: str) -> None:
-    """Write a note at the right, below the figure, which grows by as much as there is more than one line of it."""
+    """Write a note at the lower right of the figure, which grows by the lines beyond the first."""
     width, height = figure.get_size_inches()
     lines = [part for line in note.splitlines() for part in wrap(line, int(12.3 * width / medium().scale))]
     figure.set_figheight(height + (len(lines) - 1) * 1.25 * points(SMALL) / 72)
@@ -204,7 +208,7 @@ def write_below(figure: Figure, note: str) -> None:
 
 
 def key(figure: Figure, place: str, columns: int = 1) -> None:
-    """Name the curves of all panels beside them, each once."""
+    """Add a legend of the curves of all panels, each once."""
     curves = {str(line.get_label()): line for axes in figure.axes for line in _named(axes)}
     looks: dict[str, Any] = {"loc": place, "frameon": False, "fontsize": points(MEDIUM - 1), "labelcolor": INK}
     ncols = medium().key_columns(figure.get_figwidth(), columns)
@@ -213,7 +217,7 @@ def key(figure: Figure, place: str, columns: int = 1) -> None:
 
 
 def _make_room(figure: Figure, lines: int) -> None:
-    """Make a figure for print higher by the lines of its key, which would otherwise be taken from the panels."""
+    """Make a figure for print higher by the lines of its legend, which would otherwise shrink the panels."""
     if not medium().names_ends:
         figure.set_figheight(figure.get_figheight() + max(0, lines - 1) * 1.4 * points(MEDIUM) / 72)
 
@@ -266,7 +270,7 @@ def thumbnail(axes: Axes, picture: Picture) -> None:
 
 
 def _dots(states: int) -> int:
-    """How many stand for a level with so many states: 8, 4 and 2 for 500, 50 and 5."""
+    """The number of dots for a level with a number of states: 8, 4 and 2 for 500, 50 and 5."""
     return max(1, round(math.cbrt(states)))
 
 

@@ -1,4 +1,4 @@
-"""Studies: many seeds of several agents in several worlds, kept in a directory, judged and exported."""
+"""Studies: many seeds of several agents in several worlds, stored in a directory, evaluated and exported."""
 
 import contextlib
 import gc
@@ -26,12 +26,14 @@ TEXTBOOK = tuple(f"textbook-{part}" for part in ("maze", "changes", "sweeping", 
 BLEND = tuple(
     f"blend-{worlds}-{equal}" for worlds in ("development", "held-out") for equal in ("experience", "updates")
 )
-STUDIES = PAPER + BEYOND + TEXTBOOK + BLEND
-GROUPS = {"paper": PAPER, "beyond": BEYOND, "textbook": TEXTBOOK, "blend": BLEND, "all": STUDIES}
+NEURAL = ("hindsight-or-replay", "hallucination", "neural-fan", "virtuous-cycle", "vectors")
+PLAIN = PAPER + BEYOND + TEXTBOOK + BLEND  # those that need no extra
+STUDIES = PLAIN + NEURAL
+GROUPS = {"paper": PAPER, "beyond": BEYOND, "textbook": TEXTBOOK, "blend": BLEND, "neural": NEURAL, "all": PLAIN}
 
 
 def in_group(names: Sequence[str]) -> list[str]:
-    """The names of studies, with all of a group in the place of its name; each of them once.
+    """Expand groups of studies to the names of their studies, without duplicates.
 
     Examples:
         >>> in_group(["frames", "paper"])
@@ -41,7 +43,7 @@ def in_group(names: Sequence[str]) -> list[str]:
 
 
 def named_study(name: str) -> Study:
-    """One of the paper's studies, of those that go beyond it, or of those of the textbook and of `blend`."""
+    """Return a built-in study by name, of any group."""
     if name not in STUDIES:
         raise InputError(f"study: {name!r} given, expected some of {', '.join(STUDIES)}{nearest(name, STUDIES)}")
     folder = next(group for group, names in GROUPS.items() if name in names)
@@ -50,12 +52,12 @@ def named_study(name: str) -> Study:
 
 
 def results(directory: str | Path) -> list[Results]:
-    """The results of every study in a directory of which all agents that are there have seeds in common."""
+    """Return the results of every study in a directory whose agents have seeds in common."""
     return comparable(stored(directory).results, directory)
 
 
 def comparable(found: Sequence[Results], directory: str | Path) -> list[Results]:
-    """Those of which all agents that are there have seeds in common."""
+    """Return the results whose agents have seeds in common."""
     chosen = [result for result in found if result.seeds > 0]
     if not chosen and any(result.worlds for result in found):
         raise InputError(
@@ -66,7 +68,7 @@ def comparable(found: Sequence[Results], directory: str | Path) -> list[Results]
 
 
 class Stored(NamedTuple):
-    """What is in a directory: the results of every study, be there any runs or not, and how many runs are of none."""
+    """The content of a directory: the results of every study, with or without runs, and the number of stray runs."""
 
     results: list[Results]
     strays: int
@@ -83,7 +85,7 @@ def stored(directory: str | Path) -> Stored:
 
 @contextlib.contextmanager
 def _no_collecting() -> Iterator[None]:
-    """Within, no garbage is looked for: a hundred thousand records are none, and to look again and again takes long."""
+    """Disable garbage collection, which is slow when reading a hundred thousand records."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -94,12 +96,12 @@ def _no_collecting() -> Iterator[None]:
 
 
 def export(directory: str | Path, target: str | Path, found: Sequence[Results] | None = None) -> int:
-    """Write the long table of all studies in a directory to a .csv or .parquet file; the number of rows.
+    """Write the long table of all studies in a directory to a .csv or .parquet file; return the number of rows.
 
     Args:
-        directory: of the results.
-        target: the file.
-        found: what is stored there, if it is known already.
+        directory: directory of the results.
+        target: the file to write.
+        found: the stored results, if they are known already.
     """
     target = checked_target("--to", target)
     found = stored(directory).results if found is None else found
@@ -108,19 +110,18 @@ def export(directory: str | Path, target: str | Path, found: Sequence[Results] |
 
 
 def _varied(found: Sequence[Results]) -> Varied:
-    """The settings that vary in one of several studies."""
+    """The settings that vary in any of several studies."""
     return Varied([cell.agent for cell in result.study.runs()] for result in found)
 
 
 def load(directory: str | Path, pandas: bool = False) -> Any:
-    """The long table of all studies in a directory: study, world, agent, seed, episode, metric, value.
+    """Load the long table of all studies in a directory: study, world, agent, seed, episode, metric, value.
 
-    A column for each setting that varies among the agents of a study follows. It warns of studies of which runs are
-    missing.
+    Further columns are the settings that vary among the agents of a study. Warns of studies with missing runs.
 
     Args:
-        directory: where `backcast reproduce` or `backcast sweep` put their results.
-        pandas: give a pandas DataFrame (if pandas is installed) instead of a pyarrow Table.
+        directory: directory of results of `backcast reproduce` or `backcast sweep`.
+        pandas: return a pandas DataFrame (if pandas is installed) instead of a pyarrow Table.
     """
     found = stored(directory).results
     for result in found:
@@ -140,6 +141,7 @@ def load(directory: str | Path, pandas: bool = False) -> Any:
 __all__ = [
     "BEYOND",
     "GROUPS",
+    "NEURAL",
     "PAPER",
     "STUDIES",
     "TEXTBOOK",

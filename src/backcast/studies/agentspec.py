@@ -1,4 +1,4 @@
-"""The agents of a study: their settings, and which of them are tried in many values."""
+"""The agents of a study: their settings, and which settings are searched."""
 
 import functools
 from collections.abc import Collection
@@ -18,7 +18,7 @@ from backcast.studies.worldspec import REGISTERED, Strict, one_of, optional_fiel
 
 
 class Searched(Strict):
-    """What is tried: values of settings of which every combination is run, and what samples are drawn from."""
+    """The searched settings: values whose every combination is run, and distributions of samples."""
 
     grid: dict[str, list[Any]] = Field(default={})
     search: Search = Search()
@@ -33,11 +33,11 @@ class Searched(Strict):
 class _AgentSpec(Searched):
     """An agent of a study: the arguments of `backcast.agent`.
 
-    `label` is its name in tables and figures, if it is not to be the agent's own; `only` leaves it out of the worlds
-    of the other kind; `grid` and `search` add to those of the study, or replace their entries.
+    `label` is its name in tables and figures, if different from the agent's own; `only` excludes it from worlds of the
+    other purpose; `grid` and `search` add to those of the study, or replace their entries.
     """
 
-    model_config = ConfigDict(extra="allow")  # the settings of its kind, checked
+    model_config = ConfigDict(extra="allow")  # the settings of its kind, validated
 
     kind: str
     label: str | None = None
@@ -66,14 +66,14 @@ class _AgentSpec(Searched):
         return agent(self.kind, **{**common, **(self.__pydantic_extra__ or {}), **settings})
 
     def base(self, built: Agent, searched: Collection[str]) -> str:
-        """Its label, or the name of the agent as built from it without the settings that are searched."""
+        """Its label, or the name of the agent without the searched settings."""
         own = tuple(pair for pair in built.settings if pair[0] not in searched)
         named = {name: getattr(self, name) for name in ("frame", "learn")}
         return self.label or replace(built, **named, settings=own).name
 
 
 def _typed_settings(kind: Kind, given: dict[str, Any]) -> dict[str, Any]:
-    """What is given of the settings of a kind, as plain data of their types; those of other kinds are refused."""
+    """Convert the given settings of a kind to plain data of their types; raise InputError on others."""
     foreign = {name: value for name, value in given.items() if name in SETTINGS and name not in kind.table}
     check_settings(kind, foreign)
     typed = _table_of(kind).model_validate({name: value for name, value in given.items() if name not in foreign})
@@ -87,7 +87,7 @@ def _table_of(kind: Kind) -> type[Strict]:
 
 
 def _field(setting: Setting) -> Any:
-    """A switch is on or off; of all else, None: it was not given."""
+    """A field for a setting: bool for a switch; None for others that were not given."""
     return (bool, setting.default) if setting.of is bool else (setting.of | None, None)
 
 

@@ -1,4 +1,4 @@
-"""Batches: units put together, or cut up, so that performing a batch takes a few seconds."""
+"""Batches: units that are grouped or split so that a batch takes a few seconds."""
 
 import math
 from collections import deque
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from backcast.studies.units import BLOCK, MOST_ROWS, Failed, Outcome, Unit
 from backcast.studies.worldspec import WorldSpec
 
-SECONDS = 3.0  # that a batch is meant to take
+SECONDS = 3.0  # target duration of a batch
 MOST_UNITS = 1000
 
 
@@ -21,7 +21,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Performed:
-    """Units that were performed: the outcome of each, by which worker, the versions there, and if they are stored."""
+    """Performed units: the outcome of each, the worker, its versions, and whether they are stored."""
 
     outcomes: tuple[Outcome, ...]
     worker: str
@@ -30,14 +30,14 @@ class Performed:
 
 
 class Batches(Iterator[Batch]):
-    """The batches of some units, made when they are asked for, as large as what is known by then suggests.
+    """The batches of some units, made on demand, with sizes based on the durations known so far.
 
-    The costs of a run are taken to be those of other runs of the same agent in the same world, whatever its settings.
-    While they are not known, a batch is one unit or, if `cutting`, a single run.
+    The costs of a run are assumed equal to those of other runs of the same agent in the same world, whatever its
+    settings. While they are unknown, a batch is one unit or, if `cutting`, a single run.
 
     Attributes:
-        workers: how many perform batches at the same time; towards the end batches are small enough for all of them.
-        cutting: whether a unit may be cut up, so that no batch takes much longer than others.
+        workers: number of workers that perform batches; towards the end batches are small enough for all of them.
+        cutting: whether a unit may be split, so that no batch takes much longer than others.
     """
 
     def __init__(self, units: Sequence[Unit]) -> None:
@@ -63,36 +63,36 @@ class Batches(Iterator[Batch]):
         return Batch(tuple(chosen))
 
     def learn(self, outcome: Outcome) -> None:
-        """Take note of what a unit cost, the later ones count for more; one that failed need not be cut up again."""
+        """Record the cost of a unit, giving later ones more weight; a failed unit need not be split again."""
         kind = _kind(outcome.unit)
         if isinstance(outcome, Failed):
             self._costs.setdefault(kind, SECONDS / BLOCK)
         else:
             record = outcome.record
             seconds = sum(record["run_seconds"])
-            if kind in self._costs:  # of the first, the rest is mostly compiling
+            if kind in self._costs:  # the first also contains compiling
                 seconds = max(seconds, record["seconds"])
             each = seconds / len(outcome.unit.seeds)
             self._costs[kind] = (self._costs.get(kind, each) + each) / 2
 
     def _wanted_seconds(self) -> float:
-        """A few seconds, or half of each worker's share in what is left if that is less."""
+        """A few seconds, or half of each worker's share of the rest if that is less."""
         if not self._costs:
             return SECONDS
         run = sum(self._costs.values()) / len(self._costs)
         return min(SECONDS, run * self._runs_left / (2 * self.workers))
 
     def _seconds(self, unit: Unit) -> float:
-        """What a unit will take; infinitely long while that is not known."""
+        """The expected duration of a unit; infinite while unknown."""
         return self._costs.get(_kind(unit), math.inf) * len(unit.seeds)
 
     def _cut(self, unit: Unit, seconds: float) -> Unit:
-        """As much of a unit as fits into so many seconds, at least one run; all of it if it may not be cut."""
+        """As much of a unit as fits into the given seconds, at least one run; all of it if it may not be split."""
         fitting = int(seconds / max(self._costs.get(_kind(unit), math.inf), 1e-9))
         return Unit(unit.cell, unit.seeds[: max(1, fitting)]) if self.cutting else unit
 
     def _take(self, unit: Unit) -> None:
-        """Take a unit, or the beginning of one, from what is left."""
+        """Remove a unit, or the beginning of one, from the rest."""
         whole = self._left.popleft()
         if len(unit.seeds) < len(whole.seeds):
             self._left.appendleft(Unit(whole.cell, whole.seeds[len(unit.seeds) :]))
@@ -100,5 +100,5 @@ class Batches(Iterator[Batch]):
 
 
 def _kind(unit: Unit) -> tuple[WorldSpec, int]:
-    """What has much to do with the time that a run takes: the world and the agent, whatever its settings."""
+    """The main determinants of a run's duration: the world and the agent, whatever its settings."""
     return unit.cell.world, unit.cell.place

@@ -1,9 +1,9 @@
-"""The best of the settings that a study tried, with how sure that is: `backcast best`.
+"""The best settings that a study tried, and how certain the choice is: `backcast best`.
 
-A setting is judged by the mean over episodes and seeds. The best of many is there partly by luck, and its mean is too
-good to be true: `fresh` is what the choice is worth on seeds that had no say in it. Settings that the seeds do not tell
-from the best are counted. What is not done yet, worlds that are left out, and a best at the edge of what was tried are
-warned of.
+A setting is scored by the mean over episodes and seeds. The best of many is partly lucky, so its mean is optimistic:
+`fresh` estimates the choice on seeds that were not used to choose. Settings that the seeds cannot distinguish from the
+best are counted. Warns of unfinished runs, of worlds that are left out, and if the best setting lies on the edge of
+those tried.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,18 +40,18 @@ class Best:
     """The best settings of a group.
 
     Attributes:
-        group: what the group has in common: the keys asked for and their values.
-        settings: what is best about everything else.
-        metric: what it was judged by.
-        worlds: the worlds that it was judged in.
-        left_out: worlds that it was not judged in: not all of the group are run there, or nothing is done there yet.
-        relative: whether it was judged by the mean over worlds of its mean divided by the best mean there.
+        group: what the group has in common: the given keys and their values.
+        settings: the best values of everything else.
+        metric: the metric of the scores.
+        worlds: the worlds that were used.
+        left_out: worlds that were not used, because not all of the group are run there or nothing is done there yet.
+        relative: whether the score is the mean over worlds of its mean divided by the best mean there.
         score: its mean, with the 95 % bootstrap interval over seeds; infinite if all settings diverged.
-        fresh: what a choice is worth on seeds that had no say in it; None with one seed.
-        tried: how many settings were.
-        alike: how many others these seeds do not tell from it: the 95 % interval of the paired difference includes 0.
-        diverged: of how many runs diverged.
-        warnings: what else is to be said.
+        fresh: the score of the choice on seeds that were not used to choose; None with one seed.
+        tried: number of settings tried.
+        alike: number of others that cannot be distinguished: the 95 % interval of the paired difference includes 0.
+        diverged: number of settings with runs that diverged.
+        warnings: warnings, in words.
     """
 
     group: Point
@@ -68,7 +68,7 @@ class Best:
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data, with None for what is infinite or not known."""
+        """Return plain data, with None for infinite or unknown numbers."""
         return {
             "group": {name: _plain(name, value) for name, value in self.group},
             "settings": {name: _plain(name, value) for name, value in self.settings},
@@ -91,7 +91,7 @@ class Best:
         return ", ".join(("" if name in KEYS else f"{name} = ") + _word(name, value) for name, value in self.group)
 
     def as_row(self) -> dict[str, str]:
-        """As the words of a line of a table."""
+        """Return the cells of a table row."""
         return {
             **{name: _word(name, value) for name, value in self.group},
             "best settings": ", ".join(f"{name} = {_word(name, value)}" for name, value in self.settings),
@@ -104,7 +104,7 @@ class Best:
         }
 
     def _over_worlds(self) -> str:
-        """How many worlds the mean is of, if there are several or were to choose from."""
+        """The number of worlds in the mean, if there were several to use."""
         used = len(self.worlds)
         total = used + len(self.left_out)
         if total == 1:
@@ -122,24 +122,24 @@ def best(
     metric: str | None = None,
     last: int | None = None,
 ) -> list[Best]:
-    """The best settings of each group of runs that agree in the keys `by`; everything else is chosen.
+    """Find the best settings of each group of runs that agree in the keys `by`; everything else is chosen.
 
-    Where the world is not among the keys, settings are judged over all worlds that all settings of the group lived in:
-    by the mean over worlds of their mean divided by the best mean of the group in that world; rewards, by the mean over
-    worlds. A setting of which one run diverged is infinitely bad.
+    If the world is not among the keys, settings are scored over all worlds that all settings of the group were run in:
+    by the mean over worlds of their mean divided by the best mean of the group in that world; for rewards, by the mean
+    over worlds. If one of its runs diverged, the score of a setting is infinitely bad.
 
-    For `fresh`, settings are chosen on every other seed and judged on the others, and the other way round; its interval
-    takes the two choices as they are. `alike` is a bootstrap of the differences of all settings at once
+    For `fresh`, settings are chosen on every other seed and scored on the others, and vice versa; its interval treats
+    the two choices as given. `alike` uses a joint bootstrap of the differences of all settings
     (`backcast.studies.choice`).
 
     Args:
-        results: of one or several studies.
-        by: some of study, world, agent, and any setting that was searched.
-        metric: the name of one, for the worlds that have it; None: what each world is judged by.
-        last: judge by so many episodes at the end, or by all if there are fewer; None: by all.
+        results: the results of one or several studies.
+        by: some of study, world, agent, and the searched settings.
+        metric: name of a metric, for the worlds that have it; None: the default metric of each world.
+        last: score only this many last episodes, or all if there are fewer; None: all.
 
     Raises:
-        InputError: with a sentence that says what was given and what is allowed.
+        InputError: if an argument is invalid; the message says what was given and what is allowed.
     """
     found = list(results) if isinstance(results, Sequence) else [results]
     if metric is not None:
@@ -181,7 +181,7 @@ def _best(
     lives: set[tuple[str, str]],
     progress: Unfinished,
 ) -> Best:
-    """The best of a group's candidates, each of them with its trial in every world."""
+    """The best candidate of a group; each candidate has a trial in every world."""
     worlds, foreign = _shared_worlds(everything, lives)
     begun = {world for trials in everything for world in trials}
     waiting = [world for world in progress.worlds() if world not in begun]
@@ -218,7 +218,7 @@ def _best(
 
 
 def _shared_worlds(candidates: list[dict[str, Trial]], lives: set[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """The worlds in which all candidates are run, if not yet, and the others."""
+    """The worlds in which all candidates are to be run, and the others."""
     purposes = {world: trial.cell.world.purpose for trials in candidates for world, trial in trials.items()}
     trials = (next(iter(trials.values())) for trials in candidates)
     who = {(trial.study.name, trial.study.agents[trial.cell.place].only) for trial in trials}
@@ -236,7 +236,7 @@ def _shared_worlds(candidates: list[dict[str, Trial]], lives: set[tuple[str, str
 
 
 def _comparable(metrics: dict[str, str]) -> list[str]:
-    """The metrics of some worlds, each once; refused if higher is better in one world and lower in another."""
+    """The distinct metrics of some worlds; raise InputError if higher is better in one and lower in another."""
     if len({METRICS[metric].higher_is_better for metric in metrics.values()}) > 1:
         given = ", ".join(f"{metric} in {world}" for world, metric in metrics.items())
         raise InputError(
@@ -254,7 +254,7 @@ def _stack(scores: Iterable[Vector]) -> Vector:
 
 
 def _settings(chosen: Trial, by: Sequence[str], trials: Sequence[Trial]) -> Point:
-    """What is chosen: the study and the agent where there was a choice, and the settings that are not keys."""
+    """The choice: the study and the agent if there were several, and the settings that are not keys."""
     several = len({trial.study.name for trial in trials}) > 1
     study = [("study", chosen.study.name)] if "study" not in by and several else []
     agent = [("agent", chosen.cell.base)] if "agent" not in by else []
@@ -273,7 +273,7 @@ def _all_diverged(candidates: int) -> tuple[str, ...]:
 
 
 def _edges(trials: Sequence[Trial], chosen: int, near: Mask) -> Iterator[str]:
-    """A warning for each setting whose best value lies at the edge of those to be tried, if it makes a difference."""
+    """Warn of each setting whose best value lies on the edge of those tried, if the setting matters."""
     best = trials[chosen]
     mine = [
         (trial.cell.point, is_near)
@@ -288,7 +288,7 @@ def _edges(trials: Sequence[Trial], chosen: int, near: Mask) -> Iterator[str]:
 
 
 def _matters(value: float, others: Sequence[tuple[Any, bool]]) -> bool:
-    """Whether numbers far from it, in the other half of those done, were tried and all told from the best."""
+    """Whether distant values, in the other half of those done, were tried and all distinguished from the best."""
     order = sorted({number for number, _ in others if is_number(number)})
     place = {number: i for i, number in enumerate(order)}
     far = [is_near for other, is_near in others if 2 * abs(place.get(other, place[value]) - place[value]) >= len(order)]
@@ -305,17 +305,17 @@ def _in_words(interval: Interval) -> str:
 
 
 def _plain(name: str, value: object) -> Any:
-    """A value that JSON has, or its name."""
+    """A JSON value, or its name."""
     return value if value is None or isinstance(value, (str, int, float)) else _word(name, value)
 
 
 def _word(name: str, value: object) -> str:
-    """A value as labels have it; a dash for a setting that an agent does not have."""
+    """A value as written in labels; a dash for a setting that the agent does not have."""
     return "–" if value is None else describe(((name, value),)).partition("=")[2]
 
 
 def explained(found: Sequence[Best]) -> list[str]:
-    """What the columns of a table of rows mean."""
+    """Explain the columns of a table."""
     metrics = dict.fromkeys(metric for each in found for metric in each.metric.split(", "))
     lines = [
         "metric: what is compared; " + ", ".join(f"{metric}: {METRICS[metric].better}" for metric in metrics),
@@ -329,7 +329,7 @@ def explained(found: Sequence[Best]) -> list[str]:
 
 
 def of_study(found: Sequence[R], name: str | None) -> list[R]:
-    """The results of the study of this name, or of all if none is given; refused if there are none."""
+    """Return the results of a study by name, or all if `name` is None; raise InputError if there are none."""
     names = [each.study.name for each in found]
     if not names:
         raise InputError("directory: there are no finished results yet")

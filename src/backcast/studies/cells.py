@@ -11,24 +11,24 @@ from backcast.agents.settings import Settings
 from backcast.studies.search import Point
 from backcast.studies.worldspec import WorldSpec
 
-RESULTS = 3  # raised when the same settings give other numbers: older results are then not taken for done
+RESULTS = 3  # incremented when the same settings give other numbers, so that older results no longer count as done
 KEY_LENGTH = 24
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One agent in one world: what a number of seeds is run of.
+    """One agent in one world, run for a number of seeds.
 
     Attributes:
-        world: where.
-        agent: who.
-        label: the agent's name in tables and figures, `base` and what is searched: `forward,alpha=0.5`.
-        place: that of the agent in the study's list.
-        episodes: how many.
-        updates: after which a run is over, if there is such a limit.
-        base: the label without what is searched.
-        point: the values of the settings that are searched.
-        plugins: modules that have to be imported before the agent can be made.
+        world: the world.
+        agent: the agent.
+        label: name in tables and figures, `base` and the searched settings: `forward,alpha=0.5`.
+        place: position of the agent in the study's list.
+        episodes: number of episodes.
+        updates: budget of value updates of a run, if any.
+        base: the label without the searched settings.
+        point: the values of the searched settings.
+        plugins: modules that must be imported before the agent can be made.
     """
 
     world: WorldSpec
@@ -45,7 +45,7 @@ class Cell:
         """Everything but the seeds that determines the numbers."""
         budget = {} if self.updates is None else {"updates": self.updates}
         who = {**vars(self.agent), "settings": _plain(self.agent.settings)}
-        if self.agent.epsilon_schedule is None:  # results were stored before there was such a setting
+        if self.agent.epsilon_schedule is None:  # older results were stored without this setting
             del who["epsilon_schedule"]
         return {"results": RESULTS, "world": self.world.identity, "agent": who, "episodes": self.episodes, **budget}
 

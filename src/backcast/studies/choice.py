@@ -1,7 +1,7 @@
-"""Choosing the best of many from what each cost in several runs, and how much such a choice is to be trusted.
+"""Choosing the best of many candidates from the costs of several runs, and how far to trust the choice.
 
-Costs are (candidates, seeds), the lower the better, infinite where a run diverged. What the candidates cost in the same
-seed belongs together.
+Costs are (candidates, seeds), lower is better, infinite where a run diverged. The costs of all candidates on the same
+seed are paired.
 """
 
 from math import inf
@@ -16,7 +16,7 @@ MANY = 1000  # seeds
 
 
 def over_worlds(costs: list[Vector], relative: bool) -> Vector:
-    """The mean over worlds, (candidates, seeds), of costs divided, if they are relative, by the lowest mean of each."""
+    """The mean of costs over worlds, (candidates, seeds); if `relative`, each divided by the lowest mean there."""
     n = min(cost.shape[1] for cost in costs)
     parts = []
     for cost in costs:
@@ -28,13 +28,13 @@ def over_worlds(costs: list[Vector], relative: bool) -> Vector:
 
 
 def winner(costs: Vector) -> int:
-    """The row (of seeds) with the lowest mean, the first of several; if all diverged, that of which fewest runs did."""
+    """The first row with the lowest mean; if all diverged, the row with the fewest diverged runs."""
     means = costs.mean(axis=1)
     return int(np.argmin(means if np.isfinite(means).any() else np.isinf(costs).sum(axis=1)))
 
 
 def on_fresh_seeds(costs: Vector) -> Vector:
-    """What each seed says of the row that the other half of the seeds, every other one, would choose, (seeds,)."""
+    """The cost, on each seed, of the row that the other half of the seeds (every other one) chooses, (seeds,)."""
     judged = np.empty(costs.shape[1])
     judged[::2] = costs[winner(costs[:, 1::2]), ::2]
     judged[1::2] = costs[winner(costs[:, ::2]), 1::2]
@@ -42,11 +42,11 @@ def on_fresh_seeds(costs: Vector) -> Vector:
 
 
 def alike(costs: Vector, chosen: int) -> Mask:
-    """Which rows the seeds do not tell from the chosen one, which has the lowest mean and is among them, (candidates,).
+    """The rows that the seeds cannot distinguish from the chosen one, itself included, (candidates,).
 
-    Those of which the 95 % interval of the mean paired difference begins at or below 0; all rows meet the same
-    resampled seeds. Rows that diverged are told from one that did not; with one seed, no others are. Of many seeds the
-    mean is as good as normal, and its interval is taken to be.
+    These are the rows whose 95 % interval of the mean paired difference begins at or below 0; all rows use the same
+    resampled seeds. Rows that diverged are distinguished from one that did not; with one seed, no others are. With many
+    seeds the mean is nearly normal, and a normal interval is used.
     """
     if not np.isfinite(costs[chosen]).all():
         return np.ones(len(costs), dtype=bool)

@@ -1,18 +1,18 @@
 """The paper's claims, each as a sentence and the comparisons it rests on.
 
-A comparison is a paired difference over seeds that the claim says is positive. A claim says that all of them are; where
-one has an alternative (`otherwise`), that one of the two is. So it takes different evidence to support a claim than to
-contradict it:
+A comparison is a paired difference over seeds that the claim says is positive. A claim says that all of them are
+positive; if a comparison has an alternative (`otherwise`), that one of the two is. So supporting a claim takes other
+evidence than contradicting it:
 
-- It is supported if every comparison is, on its own: its 95 % interval lies above 0. No adjustment is needed: a claim
-  that is false in one comparison is supported only if that one errs (an intersection-union test: Berger 1982). Where
-  one of two is enough, either may err, and the intervals are those of the next line.
-- It is contradicted if one comparison is, with its alternative. Of many comparisons one is likely to look so by chance;
+- It is supported if every single comparison is: its 95 % interval lies above 0. No adjustment is needed: a claim that
+  is false in one comparison is supported only if that one errs (an intersection-union test: Berger 1982). If one of
+  two alternatives is enough, either may err, and the intervals are those of the next item.
+- It is contradicted if one comparison, with its alternative, is. Among many, one is likely to look so by chance;
   therefore these intervals hold for all comparisons of the claim together (`simultaneous`).
 
-Otherwise it is undecided: with fewer than `FEWEST_SEEDS`, always. Agents of which a run diverged have no mean to be
-compared: the comparison says so, and is undecided. docs/studies.md shows how often a claim without substance is
-supported or contradicted.
+Otherwise it is undecided; with fewer than `FEWEST_SEEDS`, always. An agent with a run that diverged has no mean, so its
+comparison is undecided and says so. docs/studies.md shows how often a claim without substance is supported or
+contradicted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,21 +29,21 @@ from backcast.studies.results import Results
 from backcast.studies.statistics import Interval, band, seeds_needed, simultaneous
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
-FEWEST_SEEDS = 10  # of fewer, 95 % intervals of skewed data contain the truth less often than 90 % (docs/studies.md)
+FEWEST_SEEDS = 10  # with fewer, 95 % intervals of skewed data cover the truth in less than 90 % (docs/studies.md)
 RATIOS = ("chain-500-5", "chain-50-5", "chain-5-5", "chain-5-50", "chain-5-500")
 STATES = (("rmsve", "all states"), ("rmsve_inner", "non-terminal states"))
 
-Term = tuple[float, str, str]  # a factor, a world and an agent, whose mean it multiplies
+Term = tuple[float, str, str]  # a factor, and the world and agent whose mean it multiplies
 
 
 class Contrast(NamedTuple):
     """A sum of means, seed by seed, that a claim says is positive.
 
     Attributes:
-        name: what is compared.
-        metric: of which the means are.
-        terms: what is added.
-        otherwise: what may be positive instead.
+        name: description of the comparison.
+        metric: the metric of the means.
+        terms: the terms of the sum.
+        otherwise: an alternative that may be positive instead.
     """
 
     name: str
@@ -53,22 +53,22 @@ class Contrast(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """What it is measured in."""
+        """The unit."""
         return "steps per episode" if self.metric == "steps" else "RMSVE"
 
 
 @dataclass(frozen=True)
 class Part:
-    """What was found in a comparison.
+    """The result of a comparison.
 
     Attributes:
-        name: what is compared.
+        name: description of the comparison.
         effect: the mean difference that the claim says is positive, with its interval; None if runs diverged.
         together: the same with an interval that holds for all comparisons of the claim together.
-        unit: what it is measured in.
-        needed: how many seeds it takes at least to tell the effect from 0, if there is one; None: no number does.
+        unit: the unit.
+        needed: lower bound on the seeds needed to distinguish the effect from 0; None: no number suffices.
         diverged: which agents diverged, in words; empty if none did.
-        otherwise: what may hold instead.
+        otherwise: the result of the alternative.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Part:
 
     @property
     def verdict(self) -> str:
-        """What the intervals say; with an alternative, supported if one of the two is, contradicted if both are."""
+        """The verdict; with an alternative, supported if one of the two is, contradicted if both are."""
         if self.otherwise is None:
             return self._says(self.effect)
         found = {part._says(part.together) for part in (self, self.otherwise)}
@@ -90,7 +90,7 @@ class Part:
         return CONTRADICTED if found == {CONTRADICTED} else UNDECIDED
 
     def _says(self, supports: Interval | None) -> str:
-        """Supported if that interval lies above 0, contradicted if the one that holds for all lies below."""
+        """Supported if the given interval lies above 0, contradicted if the simultaneous one lies below."""
         if supports is None or self.together is None or supports.n < FEWEST_SEEDS:
             return UNDECIDED
         if supports.low > 0:
@@ -99,7 +99,7 @@ class Part:
 
     @property
     def interval(self) -> Interval | None:
-        """The one that the verdict rests on."""
+        """The interval that the verdict rests on."""
         return self.effect if self.otherwise is None and self.verdict == SUPPORTED else self.together
 
     @property
@@ -145,7 +145,7 @@ class Verdict:
 
     @property
     def decisive(self) -> Part:
-        """The part that the verdict hangs on: the one least in favour of the claim."""
+        """The decisive part: the one least in favour of the claim."""
         order = {CONTRADICTED: 0, UNDECIDED: 1, SUPPORTED: 2}
         return min(self.parts, key=lambda part: (order[part.verdict], part.interval.low if part.interval else -np.inf))
 
@@ -179,7 +179,7 @@ class Claim:
     comparisons: tuple[Contrast, ...]
 
     def judge(self, results: Results, resamples: int | None = None) -> Verdict:
-        """The verdict; intervals are the same every time."""
+        """Judge the claim; results are reproducible."""
         every = list(dict.fromkeys(_with_alternatives(self.comparisons)))
         lost = {each: _divergences(results, each) for each in every}
         healthy = [each for each in every if not lost[each]]
@@ -202,9 +202,9 @@ class Claim:
         return Verdict(self.number, self.sentence, tuple(map(part, self.comparisons)), results.seeds)
 
 
-@lru_cache(maxsize=8)  # the page and the command line ask for the same
+@lru_cache(maxsize=8)  # the page and the command line use the same verdicts
 def judge(results: Results) -> tuple[Verdict, ...]:
-    """The verdicts on all claims that a study bears on; none while there are agents without results."""
+    """The verdicts on all claims about a study; none while agents have no results."""
     if results.missing:
         return ()
     return tuple(claim.judge(results) for claim in CLAIMS if claim.study == results.name)
@@ -224,13 +224,13 @@ def _divergences(results: Results, comparison: Contrast) -> str:
 
 
 def _differences(results: Results, comparison: Contrast) -> Vector:
-    """What each seed says, (seeds,)."""
+    """The contrast of each seed, (seeds,)."""
     terms = [factor * results.means(world, agent, comparison.metric) for factor, world, agent in comparison.terms]
     return np.asarray(np.sum(terms, axis=0))
 
 
 def _found(differences: Vector, resamples: int | None) -> list[tuple[Interval, Interval, int | None]]:
-    """Of each row of differences (m, n): its own interval, that which holds for all together, and the seeds needed."""
+    """For each row of differences (m, n): its own interval, the simultaneous interval, and the seeds needed."""
     if not len(differences):
         return []
     n = differences.shape[1]
@@ -245,7 +245,7 @@ def _found(differences: Vector, resamples: int | None) -> list[tuple[Interval, I
 
 
 def _lower(name: str, metric: str, world: str, better: str, worse: str) -> Contrast:
-    """One agent's mean has to be lower than another's."""
+    """The contrast that one agent's mean is lower than another's."""
     return Contrast(name, metric, ((1, world, worse), (-1, world, better)))
 
 
@@ -268,10 +268,10 @@ def _levels(world: str, worse: str, better: str) -> Iterator[Contrast]:
 
 
 def _switches_once() -> Iterator[Contrast]:
-    """Backward planning is ahead at one end, forward planning at the other, and nowhere does the lead go back.
+    """Backward planning leads at one end, forward planning at the other, and the lead never switches back.
 
-    Of two ratios between the ends, backward is ahead at the earlier or forward at the later one. A ratio at which
-    neither is known to be ahead does no harm: whichever it is, the advantage switches once.
+    Of two ratios between the ends, backward leads at the earlier or forward at the later one. A ratio at which neither
+    is known to lead is no objection: whichever leads there, the advantage switches once.
     """
     for model in ("learned model", "learned model, pure planning", "true model"):
         forward, backward = (_planner(direction, model) for direction in ("forward", "backward"))
@@ -303,15 +303,15 @@ def _faster_with_random_rewards() -> Iterator[Contrast]:
 
 
 def _no_help() -> Iterator[Contrast]:
-    """To fail to help is judged with a margin: it saves less than a tenth of Q-learning's steps."""
+    """Judge "fails to help" with a margin: it saves less than a tenth of Q-learning's steps."""
     world, name = "maze-reward-0.1", "a tenth of q's steps − what backward saves"
     yield Contrast(name, "steps", ((0.1, world, "q"), (-1, world, "q"), (1, world, "backward@previous")))
 
 
 def _misspecification() -> Iterator[Contrast]:
-    """What forward planning loses by learning its model, less what backward planning does: both plan alone.
+    """The loss of forward planning from learning its model, minus that of backward planning, in pure planning.
 
-    In the maze there is no true backward model, as it would be tied to a policy that changes all the time.
+    The maze has no true backward model, because it would be tied to a policy that changes all the time.
     """
     for world in RATIOS:
         for metric, states in STATES:

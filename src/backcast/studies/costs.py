@@ -1,11 +1,11 @@
-"""What agents cost in processor time, computed instead of measured: the same numbers wherever a study is run.
+"""Processor time of agents, computed instead of measured: the same numbers wherever a study is run.
 
 A run takes about
 
     nanoseconds = a · real steps + b · value updates + c · edges touched,
 
-with a, b and c of each agent from a table (`costs.json`) that `backcast bench --only costs --json` prints. It is one
-machine's table: what counts are ratios between agents.
+with a, b and c of each agent from a table (`costs.json`), printed by `backcast bench --only costs --json`. The table is
+from one machine: what matters are ratios between agents.
 """
 
 import json
@@ -22,13 +22,13 @@ class Cost(NamedTuple):
     edge: float
 
     def nanoseconds(self, steps: float, updates: float, edges: float) -> float:
-        """Of a run, with what the world and acting take, and without measuring errors."""
+        """The time of a run, including the world and acting, without measuring errors."""
         return self.step * steps + self.update * updates + self.edge * edges
 
 
 @lru_cache(maxsize=1)
 def costs() -> dict[str, Cost]:
-    """By an agent's name without its searched settings."""
+    """The costs of agents, by name without searched settings."""
     text = resources.files("backcast.studies").joinpath("costs.json").read_text(encoding="utf-8")
     names = ("ns_per_step", "ns_per_update", "ns_per_edge")
     return {row["agent"]: Cost(*(row[name] for name in names)) for row in json.loads(text)}

@@ -1,4 +1,4 @@
-"""Worlds and agents that were made in Python, written down as the plain data of a study."""
+"""Describe worlds and agents made in Python as the plain data of a study."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -23,8 +23,8 @@ from backcast.worlds.kinds import WORLDS, recipe_of
 from backcast.worlds.layouts import Drawing
 from backcast.worlds.world import Purpose, outcomes_of
 
-FOLDER = "worlds"  # of a directory of results: the files of worlds
-MOST_ENTRIES = 100_000  # of a matrix of features in a study
+FOLDER = "worlds"  # subdirectory of results for the files of worlds
+MOST_ENTRIES = 100_000  # limit for a matrix of features in a study
 
 
 def describe_study(
@@ -36,12 +36,12 @@ def describe_study(
     seeds: int,
     metrics: Iterable[str],
 ) -> Study:
-    """A study of these worlds and agents, by the names that they have in tables, with plots of these metrics.
+    """Describe worlds and agents, by their names in tables, as a study with plots of the given metrics.
 
-    Worlds that are described by no arguments are saved in the directory of the results.
+    Worlds that cannot be described by arguments are saved in the directory of the results.
 
     Raises:
-        InputError: if a study cannot describe a world or an agent; it says which and why.
+        InputError: if a study cannot describe a world or an agent; the message says which and why.
     """
     described = {
         label: _world(label, world, directory / FOLDER / f"{name}-{place}.npz")
@@ -67,14 +67,14 @@ def describe_study(
 
 
 def _plots(metrics: set[Metric]) -> list[str]:
-    """Curves where all worlds have them; where values are predicted in some and improved in others, means."""
+    """Plots of curves if all worlds have the metric; means if worlds differ in purpose."""
     if len({metric.purpose for metric in metrics}) > 1:
         return ["error-by-agent"]
     return [metric.plot for metric in sorted(metrics, key=lambda metric: metric.name)]
 
 
 def _world(label: str, world: World, file: Path) -> dict[str, Any]:
-    """A world: how it was made or, if it is nothing but an MDP and a policy, a file that has it."""
+    """Describe a world by how it was made or, if it is only an MDP and a policy, by a file."""
     recipe = recipe_of(world)
     if recipe is not None and _is_for_studies(*recipe):
         own = {} if label == world.name else {"label": label}
@@ -92,23 +92,25 @@ def _world(label: str, world: World, file: Path) -> dict[str, Any]:
 
 
 def _is_for_studies(kind: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether other processes know a kind of world, and it has keys for these arguments."""
+    """Whether other processes know a kind of world, and whether it has keys for these arguments."""
     its = WORLDS.get(kind)
     return its is not None and is_importable(its.home) and arguments.keys() <= its.keys.keys()
 
 
 def _arguments(label: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a world as keys of a study."""
+    """Return the arguments of a world as keys of a study."""
     plain = {name: _plain(value) for name, value in given.items()}
     try:
         json.dumps(plain)
     except (TypeError, ValueError) as error:
-        raise InputError(f"worlds: {label!r} was made from what is no plain data ({in_a_line(error)})") from error
+        raise InputError(
+            f"worlds: {label!r} was made from arguments that are not plain data ({in_a_line(error)})"
+        ) from error
     return plain
 
 
 def _plain(value: object) -> Any:
-    """The same with Python's own numbers in place of NumPy's, and paths that hold wherever one is."""
+    """Convert NumPy numbers to Python's, and make paths absolute."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, Path):
@@ -117,7 +119,7 @@ def _plain(value: object) -> Any:
 
 
 def _is_only_an_mdp(world: World) -> bool:
-    """Whether an MDP and a policy say all about a world: it does not change, and rewards and draws are the MDP's."""
+    """Whether a world is fully described by an MDP and a policy."""
     if not isinstance(world.seen_as, str) or world.seen_as != "onehot":
         return False
     if world.redraw is not None or world.later is not None or not isinstance(world.layout, Drawing | None):
@@ -133,7 +135,7 @@ def _is_only_an_mdp(world: World) -> bool:
 def _plugins(
     agents: Mapping[str, Agent], worlds: Mapping[str, Mapping[str, Any]], purposes: Collection[Purpose]
 ) -> list[str]:
-    """The modules that register kinds of agents and worlds, and metrics, that are not Backcast's own."""
+    """The modules that register third-party kinds and metrics."""
     used: dict[str, Registered] = {}
     for label, agent in agents.items():
         used[f"agents: the kind of {label!r}, {agent.kind!r},"] = KINDS[agent.kind]
@@ -147,7 +149,7 @@ def _plugins(
 
 
 def _agent(label: str, agent: Agent) -> dict[str, Any]:
-    """An agent: what differs from the defaults."""
+    """Describe an agent by the settings that differ from the defaults."""
     plain = plain_agent(agent)
     settings = {name: _dense(label, value) for name, value in plain.pop("settings").items()}
     usual = {each.name: each.default for each in fields(Agent)}
@@ -156,7 +158,7 @@ def _agent(label: str, agent: Agent) -> dict[str, Any]:
 
 
 def _dense(label: str, value: object) -> Any:
-    """A setting whose matrices are lists of rows."""
+    """Convert the matrices of a setting to lists of rows."""
     if not isinstance(value, dict):
         return value
     if value.keys() != {"row", "column", "entry", "shape"}:

@@ -1,4 +1,4 @@
-"""Runs that diverged: what is said of them."""
+"""Report runs that diverged."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -7,7 +7,7 @@ from backcast.core.arrays import Indices
 
 
 class DivergenceResults(Protocol):
-    """What has to be known of a study."""
+    """What this module needs of a study."""
 
     @property
     def worlds(self) -> Sequence[str]:
@@ -17,11 +17,11 @@ class DivergenceResults(Protocol):
         """The names of the agents that were run in a world."""
 
     def diverged(self, world: str, agent: str) -> Indices:
-        """The step at which each seed's values exploded, (seeds,), or 0."""
+        """The step at which the values of each seed diverged, (seeds,), or 0."""
 
 
 def divergences(results: DivergenceResults) -> Iterator[tuple[str, str, str]]:
-    """Each world and agent of which runs diverged, and what is to be said of it."""
+    """Yield each world and agent with runs that diverged, and a sentence."""
     for world in results.worlds:
         for agent in results.agents(world):
             words = in_words(results.diverged(world, agent))
@@ -30,7 +30,7 @@ def divergences(results: DivergenceResults) -> Iterator[tuple[str, str, str]]:
 
 
 def in_words(diverged: Indices) -> str:
-    """In how many seeds values exploded, and when first; nothing if they did not.
+    """Say in how many seeds values diverged, and when first; empty if none did.
 
     Args:
         diverged: (seeds,), the step at which it happened, counted from 1; 0 where it did not.

@@ -24,24 +24,24 @@ COLUMNS = (
     ("episode", pa.int32()),
     ("metric", pa.string()),
     ("value", pa.float64()),
-)  # of every exported table
+)  # columns of every exported table
 
 
 class Varied:
-    """Which settings vary among the agents of a study, and the value of each for an agent.
+    """The settings that vary among the agents of a study, and their values for each agent.
 
-    An agent has a value of the settings that make a difference to it, if need be its default; of others it has none.
-    Values are numbers or, where one of them is no number, text as in the names of agents.
+    An agent has values of the settings that matter to it, possibly defaults, and none of others. Values are numbers or,
+    if one of them is not a number, text as in the names of agents.
 
     Args:
         studies: the agents of each study. A setting has a column if it is given in one of them, and varies there.
 
     Attributes:
-        schema: of the table: the columns that every table has, and one for each setting.
+        schema: schema of the table: the columns of every table, and one for each varying setting.
     """
 
     def __init__(self, studies: Iterable[Iterable[Agent]]) -> None:
-        self._tables: dict[str, dict[str, Setting]] = {}  # of kinds
+        self._tables: dict[str, dict[str, Setting]] = {}  # settings of kinds
         found: dict[str, set[Any]] = {}
         varying: dict[str, None] = {}
         for agents in studies:
@@ -58,7 +58,7 @@ class Varied:
         self.schema = pa.schema([*COLUMNS, *((_column(name), kind) for name, kind in self._types.items())])
 
     def columns(self, agents: Sequence[Agent], counts: Sequence[int]) -> dict[str, pa.Array]:
-        """The columns of the settings, in which the values of each agent are there so often."""
+        """The columns of the settings, with the values of each agent repeated `counts` times."""
         numbers = pa.array(np.repeat(np.arange(len(agents), dtype=np.int32), counts))
         given = [dict(self._settings(agent)) for agent in agents]
         columns = {}
@@ -68,7 +68,7 @@ class Varied:
         return columns
 
     def _settings(self, agent: Agent) -> Iterator[tuple[str, Any]]:
-        """The settings that make a difference to an agent, and their values; None where there is none."""
+        """The settings that matter to an agent, and their values; None if there is no value."""
         given = _given(agent)
         if agent.kind not in self._tables:
             self._tables[agent.kind] = searchable(agent.kind)
@@ -77,13 +77,13 @@ class Varied:
 
 
 def _given(agent: Agent) -> dict[str, Any]:
-    """The settings that an agent was given."""
+    """The settings given to an agent."""
     common = {name: getattr(agent, name) for name in COMMON}
     return {name: value for name, value in (*common.items(), *agent.settings) if value is not None}
 
 
 def _type(values: set[Any]) -> pa.DataType:
-    """What holds all of these values: whole numbers, numbers, truth values or text."""
+    """The Arrow type of these values: integers, floats, booleans or text."""
     kinds = {type(value) for value in values}
     for allowed, kind in (({bool}, pa.bool_()), ({int}, pa.int64()), ({int, float}, pa.float64())):
         if kinds <= allowed:
@@ -96,12 +96,12 @@ def _cast(name: str, value: object, kind: pa.DataType) -> Any:
 
 
 def _column(name: str) -> str:
-    """The name of a setting's column, which is no other column's."""
+    """The unique name of a setting's column."""
     return f"{name}_setting" if name in dict(COLUMNS) else name
 
 
 def checked_target(field: str, target: str | Path) -> Path:
-    """Where a table is to be written: a .csv or .parquet file in a directory that is there."""
+    """Validate the path of a table: a .csv or .parquet file in an existing directory."""
     path = Path(target)
     if path.suffix not in (".csv", ".parquet"):
         raise InputError(f"{field}: {path} given, expected a file that ends in .csv or .parquet")
@@ -111,7 +111,7 @@ def checked_target(field: str, target: str | Path) -> Path:
 
 
 def write_long(target: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
-    """Write tables of this schema to one file, whole or not at all; the number of rows."""
+    """Write tables of this schema to one file atomically; return the number of rows."""
     rows = 0
     remove_remains(target.parent)
     with atomic_path(target) as part:

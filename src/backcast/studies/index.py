@@ -1,4 +1,4 @@
-"""What is done in a store: every run, by what determined it, and where its numbers are."""
+"""Index of a store: every finished run, what determined it, and where its numbers are."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,29 +10,29 @@ from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError, in_a_line
 from backcast.studies.unit_tables import Expected
 
-GROUP, SEED, FILE, ROW, LEARNING, PLANNING, EDGES, STEPS, DIVERGED = range(9)  # rows of what is known of runs
+GROUP, SEED, FILE, ROW, LEARNING, PLANNING, EDGES, STEPS, DIVERGED = range(9)  # rows of the table of runs
 
 
 class Index:
-    """The runs of a store as columns (runs,), sorted by group and then by seed; none is there twice.
+    """The runs of a store as columns (runs,), sorted by group and then by seed, without duplicates.
 
-    A group is everything but the seed that determines a run's numbers, as a hash. Two million runs take 130 MB.
+    A group is a hash of everything but the seed that determines a run's numbers. Two million runs take 130 MB.
 
     Args:
         batches: records, and the names of their files.
-        folder: where they are, for errors.
+        folder: directory of the files, for error messages.
 
     Attributes:
-        files: names of files, of which `file` gives the number.
-        expected: what is to be found in the table of each file.
+        files: names of files, indexed by `file`.
+        expected: expected content of the table of each file.
         seed: the seed of each run.
-        file: where it is stored.
-        row: which run of that file it is, counted from 0.
+        file: index of the file of each run.
+        row: position of the run in that file, counted from 0.
         updates: value updates made by learning and by planning, (runs, 2).
-        edges: touched by planning.
-        steps: of the environment.
+        edges: edges that planning touched.
+        steps: environment steps.
         seconds: processor time.
-        diverged: the step at which its values exploded, or 0.
+        diverged: the step at which its values diverged, or 0.
     """
 
     def __init__(self, batches: Iterable[tuple[str, dict[str, Any]]], folder: Path = Path("units")) -> None:
@@ -70,21 +70,21 @@ class Index:
         self._spans = {group: slice(ends[number], ends[number + 1]) for group, number in groups.items()}
 
     def runs(self, group: str) -> slice:
-        """Where in the columns the runs of a group are; nowhere if none is done."""
+        """The slice of the columns with the runs of a group; empty if none is done."""
         return self._spans.get(group, slice(0, 0))
 
     def strays(self, groups: Iterable[str]) -> int:
-        """How many runs are of none of these groups."""
+        """The number of runs of other groups."""
         return len(self.seed) - sum(span.stop - span.start for span in map(self.runs, set(groups)))
 
     def done(self, group: str, seeds: int) -> int:
-        """How many of the seeds 0 … n − 1 of a group are done."""
+        """The number of seeds among 0 … n − 1 of a group that are done."""
         runs = self.runs(group)
         return int(np.searchsorted(self.seed[runs], seeds))
 
 
 def _numbers(units: list[dict[str, Any]], groups: dict[str, int], file: int) -> Indices:
-    """What is known of the runs of a file, (9, runs); groups that are new get the next numbers."""
+    """The table of the runs of a file, (9, runs); new groups get the next numbers."""
     rows: list[list[int]] = [[] for _ in range(DIVERGED + 1)]
     for unit in units:
         count = len(unit["seeds"])
@@ -92,9 +92,9 @@ def _numbers(units: list[dict[str, Any]], groups: dict[str, int], file: int) -> 
         rows[SEED] += unit["seeds"]
         rows[LEARNING] += unit["value_updates"]["learning"]
         rows[PLANNING] += unit["value_updates"]["planning"]
-        rows[EDGES] += unit.get("edges", [0] * count)  # of older units nobody knows, nor of their steps
+        rows[EDGES] += unit.get("edges", [0] * count)  # unknown for older units, as are their steps
         rows[STEPS] += unit.get("run_steps", [0] * count)
-        rows[DIVERGED] += unit.get("diverged", [0] * count)  # of older units nobody looked
+        rows[DIVERGED] += unit.get("diverged", [0] * count)  # not recorded for older units
     rows[FILE] = [file] * len(rows[SEED])
     rows[ROW] = list(range(len(rows[SEED])))
     numbers = np.array(rows)
@@ -111,7 +111,7 @@ def _seconds(units: list[dict[str, Any]], runs: int) -> Vector:
 
 
 def _expected(record: dict[str, Any], runs: int) -> Expected:
-    """What the table of a file has to hold."""
+    """The expected content of the table of a file."""
     episodes = {unit["episodes"] for unit in record["units"]}
     if len(episodes) > 1 or not all(isinstance(each, int) and each >= 1 for each in episodes):
         raise ValueError("episodes are not the same whole number for all units")

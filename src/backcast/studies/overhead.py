@@ -1,4 +1,4 @@
-"""What engines add to the work itself, and how a store copes with many units: the figures of docs/scaling.md."""
+"""Overhead of engines, and performance of a store with many units: the figures of docs/scaling.md."""
 
 import resource
 import tempfile
@@ -18,11 +18,11 @@ from backcast.studies.units import all_units, perform
 
 Row = dict[str, Any]
 BILLION = 1_000_000_000
-WARM = 50  # units that are performed before others are timed
+WARM = 50  # warm-up units
 
 
 def overheads(units: int, many: int) -> Iterator[Row]:
-    """Every engine with so many units that are almost no work, then a store of many, and what follows for 10⁹ runs."""
+    """Time every engine on tiny units, then a store of many, and extrapolate to 10⁹ runs."""
     study = tiny(units)
     alone = _alone(study)
     yield {"section": "engines", "agent": "no engine, no store", "milliseconds_per_unit": alone}
@@ -44,7 +44,7 @@ def overheads(units: int, many: int) -> Iterator[Row]:
 
 
 def tiny(units: int) -> Study:
-    """A study of so many units, each a single run of one episode in a maze of three cells."""
+    """A study of `units` units, each a single run of one episode in a maze of three cells."""
     given = {"name": "tiny", "episodes": 1, "seeds": 1, "worlds": [{"kind": "maze", "text": "S.G"}]}
     grid = {"alpha": [(number + 1) / units for number in range(units)]}
     return check_study({**given, "agents": [{"kind": "q"}], "grid": grid}, "bench")
@@ -88,7 +88,7 @@ def _alone(study: Study) -> float:
 
 
 def _timed(store: Store, study: Study, engine: Engine) -> Row:
-    """Seconds until the first result; from then on milliseconds per unit, and of them those of the client's cores."""
+    """Seconds to the first result, then milliseconds per unit, in total and on the client's cores."""
     seen: list[tuple[float, int, float]] = []
 
     def watch(progress: Progress) -> None:

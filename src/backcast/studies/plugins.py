@@ -1,8 +1,8 @@
-"""Plugins: modules that register kinds of agents, kinds of worlds or metrics of one's own.
+"""Plugins: modules that register your own kinds of agents, kinds of worlds or metrics.
 
-A study names them, `plugins = ["my_module"]`, and an installed package announces them by the entry-point group
-`backcast.plugins`. What may import them is said in docs/trust.md: a study that a user runs, and whoever performs its
-units. Where nothing may be imported, stand-ins take the place of what is not known (`backcast.studies.stand_ins`).
+A study names them, `plugins = ["my_module"]`, and an installed package announces them in the entry-point group
+`backcast.plugins`. docs/trust.md says what may import them: a study run by the user, and the workers that perform its
+units. Where nothing may be imported, stand-ins replace what is unknown (`backcast.studies.stand_ins`).
 """
 
 import platform
@@ -18,11 +18,11 @@ GROUP = "backcast.plugins"
 
 
 def import_plugins(modules: Iterable[str], field: str = "plugins") -> None:
-    """Import plugins; where one cannot be imported, it is refused with a sentence that names the field."""
+    """Import plugins; raise InputError, naming the field, if one cannot be imported."""
     for module in modules:
         try:
             import_module(module)
-        except Exception as error:  # anybody's code may raise anything
+        except Exception as error:  # third-party code may raise anything
             raise InputError(
                 f"{field}: the module {module!r} cannot be imported on {platform.node()} ({type(error).__name__}:"
                 f" {in_a_line(error)}); install it there, or add its directory to PYTHONPATH"
@@ -35,7 +35,7 @@ def installed() -> dict[str, EntryPoint]:
 
 
 def import_installed() -> Iterator[str]:
-    """Import what installed packages announce; a sentence about each that cannot be imported."""
+    """Import announced plugins; yield a sentence about each that cannot be imported."""
     for module in installed():
         try:
             import_plugins([module])
@@ -44,7 +44,7 @@ def import_installed() -> Iterator[str]:
 
 
 def needed(used: Iterable[Registered]) -> list[str]:
-    """The installed plugins that registered some of what is used."""
+    """The installed plugins that registered some of the given kinds."""
     homes = {each.home for each in used}
     return [module for module in installed() if any(_is_within(home, module) for home in homes)]
 
@@ -54,7 +54,7 @@ def _is_within(module: str, package: str) -> bool:
 
 
 def refuse_unknown(field: str, name: str, known: Mapping[str, Registered], plugins: Iterable[str]) -> None:
-    """Raise if a name is not known, or known by name alone, although the plugins were imported."""
+    """Raise InputError if a name is still unknown, or known by name only, after importing the plugins."""
     if name not in known or known[name].is_absent:
         raise InputError(f"{field}: {name!r} is not known here; {_which(plugins)}")
 
@@ -65,10 +65,10 @@ def _which(plugins: Iterable[str]) -> str:
 
 
 def homes(used: Mapping[str, Registered]) -> list[str]:
-    """The modules that registered what is not Backcast's own, for other processes to import.
+    """The modules that registered third-party kinds and metrics, for other processes to import.
 
     Args:
-        used: what they registered, by what it is, for errors: "agents: the kind of 'mine', 'patient',".
+        used: the registered objects, by a description for error messages: "agents: the kind of 'mine', 'patient',".
     """
     foreign = {what: each for what, each in used.items() if not each.is_builtin}
     for what, each in foreign.items():
@@ -84,5 +84,5 @@ def is_importable(module: str) -> bool:
     """Whether another process can import a module of this name."""
     try:
         return module not in ("", "__main__") and find_spec(module) is not None
-    except (ImportError, ValueError):  # a package that is not there, or a module that was made by hand
+    except (ImportError, ValueError):  # a missing package, or a module made by hand
         return False

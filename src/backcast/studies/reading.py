@@ -1,7 +1,8 @@
-"""From a file to a checked study; what is wrong with it is said in a sentence that names the file and the key.
+"""Read and validate studies; errors name the file and the key.
 
-A TOML file that a user names may run code: a world of Gymnasium's may import a module, and so may plugins. What comes
-with a results directory may not (`stored_study`), and a dry run neither imports nor expands anything large (`outline`).
+A TOML file that a user names may run code: a Gymnasium world may import a module, and so may plugins. A study that
+comes with a results directory may not (`stored_study`). A dry run imports nothing and expands nothing large
+(`outline`).
 """
 
 import json
@@ -30,24 +31,24 @@ from backcast.studies.stand_ins import add_stand_ins
 from backcast.studies.worldspec import About, Settings, WorldSpec
 from backcast.worlds.kinds import WORLDS
 
-MOST_BYTES = 2**20  # of a study
-MANY = 100_000  # combinations of which it is said that they are laid out, which takes seconds
-EXPANDED = 5000  # combinations that a dry run looks at one by one
-LOOKED_AT = 50  # worlds that a dry run looks at
+MOST_BYTES = 2**20  # size limit of a study
+MANY = 100_000  # combinations from which a message is shown, because expanding them takes seconds
+EXPANDED = 5000  # most combinations that a dry run checks one by one
+LOOKED_AT = 50  # most worlds that a dry run checks
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What can be said of a study in a moment and without importing anything.
+    """What is known of a study quickly and without importing anything.
 
     Attributes:
-        study: its worlds are not made.
-        seeds: how many are asked for.
-        combinations: of world, agent and settings.
-        exact: whether there are so many; otherwise at most so many, for samples that are drawn twice are run once.
-        expanded: whether there are so few that each was looked at.
-        refused: why running it would be refused; nothing if it would not.
-        unchecked: what was not looked at, in sentences.
+        study: the study; its worlds are not made.
+        seeds: number of seeds requested.
+        combinations: number of combinations of world, agent and settings.
+        exact: whether that number is exact; otherwise it is an upper bound, because duplicate samples are run once.
+        expanded: whether every combination was checked.
+        refused: why running it would be refused; empty if it would not.
+        unchecked: what was not checked, in sentences.
     """
 
     study: Study
@@ -60,17 +61,17 @@ class Outline:
 
 
 def read_study(path: str | Path, tell: Callable[[str], None] = lambda sentence: None) -> Study:
-    """A study from a TOML file; its name is that of the file unless it says otherwise.
+    """Read a study from a TOML file; its name defaults to that of the file.
 
     Args:
-        path: of the file.
-        tell: is told what takes long.
+        path: path of the file.
+        tell: called with a sentence before anything slow.
     """
     return check_study(_parsed(Path(path)), str(path), tell, Path(path).parent)
 
 
 def read_outline(path: str | Path, seeds: int | None = None) -> Outline:
-    """What can be said in a moment of a study in a TOML file, if it is run with so many seeds."""
+    """Outline a study in a TOML file, run with the given number of seeds."""
     given, source = _parsed(Path(path)), str(path)
     known = {"metrics": _metrics(given)}
     add_stand_ins(_kinds(given), _world_kinds(given), _models(given), _modules(given), known, source)
@@ -83,15 +84,15 @@ def check_study(
     tell: Callable[[str], None] = lambda sentence: None,
     folder: Path = Path(),
 ) -> Study:
-    """A study from plain data; an error names the source, the key, what was given and what is allowed.
+    """Validate a study from plain data; errors name the source, the key, what was given and what is allowed.
 
-    Its plugins are imported, and installed ones that it needs are added to them.
+    Its plugins are imported, and installed plugins that it needs are added.
 
     Args:
         given: the study.
-        source: for errors.
-        tell: is told what takes long.
-        folder: from which on the paths of files are given.
+        source: name of the source, for error messages.
+        tell: called with a sentence before anything slow.
+        folder: directory that relative paths of files refer to.
     """
     try:
         import_plugins(_modules(given))
@@ -114,14 +115,14 @@ def check_study(
 
 
 def stored_study(given: dict[str, Any], found: Mapping[str, Any], source: str, folder: Path) -> Study:
-    """A study from plain data that came with results: nothing is imported for it, and no world is made.
+    """Read a study that was stored with results: nothing is imported, and no world is made.
 
     Args:
         given: the study as `Store.add_study` wrote it.
-        found: what was written with it: of each world, what it says of itself, if that was written yet, and what is
-            to be known of other people's kinds and metrics.
-        source: for errors.
-        folder: the directory of the results, from which on the paths of its own files are given.
+        found: what was stored with it: the description of each world, if there is one, and what is needed of
+            third-party kinds and metrics.
+        source: name of the source, for error messages.
+        folder: the directory of the results, to which the paths of its files refer.
     """
     add_stand_ins(_kinds(given), _world_kinds(given), _models(given), _modules(given), found, source)
     study = _validated(given, source)
@@ -134,7 +135,7 @@ def stored_study(given: dict[str, Any], found: Mapping[str, Any], source: str, f
 
 
 def outline(study: Study, source: str, seeds: int | None = None) -> Outline:
-    """What can be said of a study in a moment: it is counted, and looked at only as far as it is small."""
+    """Outline a study quickly: count it, and check only small parts."""
     unchecked, sketches, seeds = list(_unchecked(study)), _Sketches(bool(study.plugins)), seeds or study.seeds
     study = _knowing(study, sketches, source)
     refused = f"{source}: {sketches.refused}" if sketches.refused else ""
@@ -148,18 +149,18 @@ def outline(study: Study, source: str, seeds: int | None = None) -> Outline:
         _check_cells(study, source)
         combinations = len(study.runs())
     else:
-        unchecked.append("agents: of so many combinations, none was looked at")
+        unchecked.append("agents: there are too many combinations to check each of them")
     exact = expanded or not any(space.drawn for space in study.spaces)
     return Outline(study, seeds, combinations, exact, expanded, refused, tuple(unchecked))
 
 
 def _of_files(study: Study, folder: Path, source: str) -> Study:
-    """The study with worlds whose files were found, from this folder on, and whose content is known."""
+    """The study with the files of its worlds located in this folder and their content recorded."""
     return _with_worlds(study, lambda place, world: world.located(folder).pinned(), source)
 
 
 def _knowing(study: Study, say: Callable[[int, WorldSpec], About], source: str) -> Study:
-    """The study with worlds of which is known what is said of each."""
+    """The study with a description of each world."""
     return _with_worlds(study, lambda place, world: world.knowing(say(place, world)), source)
 
 
@@ -175,12 +176,12 @@ def _with_worlds(study: Study, change: Callable[[int, WorldSpec], WorldSpec], so
 
 
 class _Sketches:
-    """What can be said of each world in a moment.
+    """Quick descriptions of worlds.
 
-    A world that is too large is not refused, but noted.
+    A world that is too large is recorded, not refused.
 
     Args:
-        may_come: whether what is not known may come with a plugin.
+        may_come: whether unknown names may come from a plugin.
     """
 
     def __init__(self, may_come: bool = False) -> None:
@@ -216,7 +217,7 @@ def _unchecked(study: Study) -> Iterable[str]:
 
 
 def _with_plugins(study: Study) -> Study:
-    """The study with the installed plugins that it needs, too."""
+    """The study with the installed plugins it needs added."""
     used: list[Registered] = [KINDS[agent.kind] for agent in study.agents]
     used += [WORLDS[world.kind] for world in study.worlds]
     used += [ESTIMATORS[name] for name in study.models if name in ESTIMATORS]
@@ -225,7 +226,7 @@ def _with_plugins(study: Study) -> Study:
 
 
 def _kinds(given: dict[str, Any]) -> dict[str, list[str]]:
-    """The kinds of agents of a study that was not checked yet, each with what seem to be settings of it."""
+    """The kinds of agents of an unvalidated study, each with its apparent settings."""
     agents = _tables(given, "agents")
     kinds: dict[str, list[str]] = {agent["kind"]: [] for agent in agents}
     for agent in agents:
@@ -236,11 +237,11 @@ def _kinds(given: dict[str, Any]) -> dict[str, list[str]]:
     return kinds
 
 
-_OF_SEARCHES = (*Search.model_fields, *COMMON)  # keys of a search that are no settings of kinds
+_OF_SEARCHES = (*Search.model_fields, *COMMON)  # keys of a search that are not settings of kinds
 
 
 def _models(given: dict[str, Any]) -> list[str]:
-    """What is given as `model` to the agents of a study that was not checked yet."""
+    """The values of `model` in an unvalidated study."""
     found = []
     for table in (given, *_tables(given, "agents")):
         searched = [inner.get("model") for inner in (table.get("grid"), table.get("search")) if isinstance(inner, dict)]
@@ -249,7 +250,7 @@ def _models(given: dict[str, Any]) -> list[str]:
 
 
 def _world_kinds(given: dict[str, Any]) -> dict[str, list[str]]:
-    """The kinds of worlds of a study that was not checked yet, each with what seem to be keys of it."""
+    """The kinds of worlds of an unvalidated study, each with its apparent keys."""
     kinds: dict[str, list[str]] = {}
     for world in _tables(given, "worlds"):
         kinds.setdefault(world["kind"], []).extend(name for name in world if name not in WorldSpec.model_fields)
@@ -257,24 +258,24 @@ def _world_kinds(given: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _metrics(given: dict[str, Any]) -> dict[str, Any]:
-    """The metrics of which a study that was not checked yet has plots, with what is known of those nobody knows."""
+    """The metrics plotted by an unvalidated study, with what was stored about unknown ones."""
     plots = [plot for plot in _listed(given, "plots") if isinstance(plot, str) and plot.endswith(OF_A_METRIC)]
     names = {plot: plot.removesuffix(OF_A_METRIC) for plot in plots}
     return {name: {"label": name, "plot": plot} for plot, name in names.items() if name not in METRICS}
 
 
 def _tables(given: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """The tables of this name in a study that was not checked yet, as far as they have a kind."""
+    """The tables of this name, in an unvalidated study, that have a kind."""
     return [each for each in _listed(given, name) if isinstance(each, dict) and isinstance(each.get("kind"), str)]
 
 
 def _modules(given: dict[str, Any]) -> list[str]:
-    """The plugins of a study that was not checked yet, as far as they can be modules."""
+    """The plugins of an unvalidated study that can be modules."""
     return [name for name in _listed(given, "plugins") if isinstance(name, str) and re.match(MODULE, name)]
 
 
 def _listed(given: Mapping[str, Any], table: str) -> list[Any]:
-    """A list of a study that was not checked yet; nothing if it is no list."""
+    """A list of an unvalidated study; empty if it is not a list."""
     found = given.get(table)
     return found if isinstance(found, list) else []
 
@@ -297,7 +298,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _validated(given: dict[str, Any], source: str) -> Study:
-    """The study with every key checked, but not what follows from them together."""
+    """Validate every key of a study, but not combinations of them."""
     try:
         study = Study.model_validate(given)
         study.spaces  # noqa: B018 — it raises where a setting is searched that nobody has
@@ -321,7 +322,7 @@ def _about(given: object, worlds: int, source: str) -> list[About]:
 
 
 def _refuse_large(study: Study, source: str, seeds: int | None = None) -> None:
-    """Raise if there is more to run than is allowed, before any of it is made."""
+    """Raise InputError, before anything is made, if there is more to run than is allowed."""
     combinations = study.count()
     refuse_many(f"{source}: worlds × agents × settings", "combinations", combinations)
     refuse_many(f"{source}: combinations × seeds", "runs", combinations * (seeds or study.seeds))
@@ -329,7 +330,7 @@ def _refuse_large(study: Study, source: str, seeds: int | None = None) -> None:
 
 
 def _check_cells(study: Study, source: str) -> None:
-    """Raise if an agent or a world is there twice, or no agent lives in a world."""
+    """Raise InputError on duplicate agents or worlds, or if a world has no agent."""
     labels: dict[str, list[str]] = {world.name: [] for world in study.worlds}
     try:
         for cell in study.runs():
@@ -354,7 +355,7 @@ def _refuse_twice(source: str, key: str, names: list[str]) -> None:
 
 
 def _sentence(error: Any, given: Mapping[str, Any]) -> str:
-    """One pydantic error about a study in our words."""
+    """Rephrase a pydantic error about a study."""
     parts = [shortened(str(part), 80) for part in error["loc"] if part not in TAGS]
     key = ".".join(parts) or "the study"
     if error["type"] == "extra_forbidden":
@@ -372,11 +373,11 @@ def _sentence(error: Any, given: Mapping[str, Any]) -> str:
     return f"{key}: {shown if len(shown) < 80 else shown[:77] + '...'} given, {message[0].lower() + message[1:]}"
 
 
-_TABLES: dict[str, type[BaseModel]] = {"settings": Settings, "search": Range}  # that hold keys of their own
+_TABLES: dict[str, type[BaseModel]] = {"settings": Settings, "search": Range}  # tables with their own keys
 
 
 def _allowed(place: Sequence[str | int], given: Mapping[str, Any]) -> list[str]:
-    """The keys of the table of a study in which one was found that is none of them."""
+    """The allowed keys of the table of a study in which an unknown key was found."""
     inner = next((model for name, model in _TABLES.items() if name in place[:-1]), None)
     if inner is not None:
         return list(inner.model_fields)

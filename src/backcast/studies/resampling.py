@@ -1,32 +1,32 @@
-"""Resampled seeds: what a trimmed mean is in each resample, how far it is off in standard errors, and what follows.
+"""Resampled seeds: trimmed means of resamples, their errors in standard errors, and the resulting intervals.
 
 A resample draws n of n seeds with replacement. The interval of a statistic θ̂ with standard error σ̂ is studentised (the
 bootstrap-t): in each resample t* = (θ̂* − θ̂) / σ̂*, and the interval goes from θ̂ − q₊ σ̂ to θ̂ − q₋ σ̂, with q₋ and q₊ the
-ends of the middle `level` of the t*. Its error of coverage falls as 1/n even if the data are skewed, that of a
-percentile interval, which is also too narrow by √((n − 1)/n) and more, as 1/√n in each tail (Hall 1988).
+ends of the middle `level` of the t*. Its coverage error falls as 1/n even if the data are skewed. That of a percentile
+interval, which is also too narrow by a factor of √((n − 1)/n) and more, falls as 1/√n in each tail (Hall 1988).
 
-Each end is at least as far out as that of Student's interval. Skewed data move one end outward and the other one
-inward. Outward, the bootstrap-t is needed: Student's interval of 20 lognormal numbers misses their mean in 12 % of all
-samples, this one in 7 %. Inward it is not to be trusted. Of few seeds the skewness is mostly chance, and chance errs to
-the wrong side: if the population is symmetric with heavy tails, as the difference of two skewed numbers is, then a
-sample whose mean is too large tends to look skewed to the right, for which the bootstrap-t moves the lower end inward,
-towards the mean. It contains the difference of two lognormal numbers in 90 % of all samples of 20 seeds, Student's
-interval, which is conservative for heavy tails, in 96 %. If the data are skewed indeed, the end that stays out is
-farther out than needed by O(1/n), and the interval wider by less than a tenth (docs/studies.md). The symmetric
-bootstrap-t, with one quantile of |t*| for both ends, is no remedy: it contains the mean of lognormal numbers in 90 %,
-with nearly all errors on one side, while a verdict needs each end on its own.
+Each end is at least as far out as that of Student's interval. Skewed data move one end outward and the other inward.
+Outward, the bootstrap-t is needed: Student's interval of 20 lognormal numbers misses their mean in 12 % of all samples,
+this one in 7 %. Inward, it is not reliable. With few seeds the skewness is mostly chance, and the error goes to the
+wrong side. Suppose the population is symmetric with heavy tails, as is the difference of two skewed numbers. A sample
+whose mean is too large then tends to look skewed to the right, and the bootstrap-t moves the lower end inward, towards
+the mean. It contains the difference of two lognormal numbers in 90 % of all samples of 20 seeds; Student's interval,
+which is conservative for heavy tails, does in 96 %. If the data are indeed skewed, the end that stays out is farther
+out than needed by O(1/n), and the interval is wider by less than a tenth (docs/studies.md). The symmetric bootstrap-t,
+with one quantile of |t*| for both ends, is no remedy: it contains the mean of lognormal numbers in 90 %, with nearly
+all errors on one side, while a verdict needs each end separately.
 
-Both statistics are trimmed means: the mean trims nothing, the interquartile mean a quarter at each side. The
-standard error is that of Tukey and McLaughlin (1963): the standard deviation of the winsorised values, those trimmed
-replaced by the nearest that are not, divided by (1 − 2 share) √n, which is the usual one if nothing is trimmed. Its
-degrees of freedom are one less than the values that are not trimmed, and over strata those of Satterthwaite (1946).
+Both statistics are trimmed means: the mean trims nothing, the interquartile mean a quarter at each side. The standard
+error is that of Tukey and McLaughlin (1963): the standard deviation of the winsorised values (trimmed values are
+replaced by the nearest that are not), divided by (1 − 2 share) √n. Without trimming this is the ordinary standard
+error. Its degrees of freedom are one less than the number of untrimmed values, and over strata those of Satterthwaite
+(1946).
 
-Of few seeds, or of many that are equal, a resample may have no spread at all, and its t* be infinite. Its standard
-error therefore counts as at least `FLOOR` times that of the data; what that changes, docs/studies.md says.
+With few seeds, or many equal ones, a resample may have no spread at all, and its t* would be infinite. Its standard
+error therefore counts as at least `FLOOR` times that of the data; docs/studies.md shows the effect.
 
-Where there is no standard error, because runs diverged, the middle values are all the same or the statistic is
-another one, an interval is the middle
-`level` of the resampled statistics themselves (percentiles).
+If there is no standard error (because runs diverged, the middle values are all equal, or the statistic is another one),
+the interval is the middle `level` of the resampled statistics themselves (percentiles).
 
 References:
     Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 12 and 13.
@@ -48,14 +48,14 @@ from scipy.special import stdtrit
 from backcast.core.arrays import Mask, Vector
 
 FLOOR = 0.1
-RESAMPLES, DRAWS = (1_000, 10_000), 200_000_000  # so many, and no more than so many draws in all if they can be
-DRAWN_AT_ONCE = 2**15  # seeds, so that what is drawn stays in the processor's cache
+RESAMPLES, DRAWS = (1_000, 10_000), 200_000_000  # least and most resamples, and limit of draws in all
+DRAWN_AT_ONCE = 2**15  # seeds drawn at once, to stay in the processor's cache
 _LARGE = 1e150
-NUMBERS_AT_ONCE = 2**21  # resampled statistics in memory, of curves
+NUMBERS_AT_ONCE = 2**21  # most resampled statistics of curves in memory
 
 
 class Resampled(NamedTuple):
-    """A statistic of several rows of data, and of the same resamples of each.
+    """A statistic of several rows of data and of their resamples, which are the same for all rows.
 
     Attributes:
         estimate: (m,).
@@ -73,7 +73,7 @@ class Resampled(NamedTuple):
 
     @property
     def has_error(self) -> Mask:
-        """Of which rows there is a standard error, (m,)."""
+        """The rows that have a standard error, (m,)."""
         return np.asarray((self.variance > 0) & np.isfinite(self.variance))
 
     def only(self, rows: Mask) -> "Resampled":
@@ -83,12 +83,12 @@ class Resampled(NamedTuple):
         )
 
     def studentised(self) -> Vector:
-        """How far each resample is off, in its own standard errors, (m, resamples), where there are some."""
+        """The error of each resample in its own standard errors, (m, resamples), for rows that have one."""
         least = FLOOR**2 * self.variance[:, None]
         return np.asarray((self.estimates - self.estimate[:, None]) / np.sqrt(np.maximum(self.variances, least)))
 
     def studentised_outward(self) -> Vector:
-        """The same, in the same order, but each quantile of a row at least as far out as that of Student's t."""
+        """`studentised`, with each quantile of a row moved at least as far out as that of Student's t."""
         t = self.studentised()
         order, n = np.argsort(t, axis=1), t.shape[1]
         shares = np.clip(np.arange(n) / max(1, n - 1), 0.5 / n, 1 - 0.5 / n)
@@ -98,28 +98,28 @@ class Resampled(NamedTuple):
 
 
 def how_many(n: int, rows: int = 1) -> int:
-    """The resamples to make of rows of n seeds: they share the draws, and what follows costs 100 draws per row."""
+    """The number of resamples for rows of n seeds, which share the draws; the rest costs 100 draws per row."""
     return int(np.clip(DRAWS // max(n, 100 * rows), *RESAMPLES))
 
 
 def resample(x: Vector, share: float, rng: np.random.Generator, resamples: int) -> Resampled:
-    """Trimmed means, of which a share is cut off at each side, of the rows of x (m, n), +∞ among them.
+    """Resample trimmed means, with a share trimmed at each side, of the rows of x (m, n), possibly +∞.
 
-    All rows meet the same resampled seeds; if values are trimmed, each row is brought in order of size before.
+    All rows use the same resampled seeds; if values are trimmed, each row is sorted first.
     """
     m, n = x.shape
     if share > 0:
         x = np.sort(x, axis=1)
     infinite, half = np.isinf(x), (n - 1) // 2
     median = np.partition(x, half, axis=1)[:, half]
-    # near the estimate, and exact if the middle values are the same; one whose square overflows would round off others
+    # near the estimate, and exact if the middle values are equal; a value whose square overflows would swamp others
     centre = np.where(np.abs(median) < _LARGE, median, 0.0)
     finite = np.where(infinite, 0.0, x - centre[:, None])
     estimates, variances = np.empty((m, resamples)), np.empty((m, resamples))
     for part, times in times_drawn(rng, resamples, n):
         estimates[:, part], variances[:, part] = _moments(finite, infinite, times, share)
     estimate, variance = _moments(finite, infinite, np.ones((1, n)), share)
-    variance[infinite.any(axis=1)] = np.inf  # also of a trimmed mean: it may be infinite in some resamples
+    variance[infinite.any(axis=1)] = np.inf  # also for a trimmed mean, which may be infinite in some resamples
     seeds = max(1, n - 1) * (1 - 2 * share) ** 2
     freedom = n - 2 * floor(share * n) - 1
     return Resampled(
@@ -128,7 +128,7 @@ def resample(x: Vector, share: float, rng: np.random.Generator, resamples: int) 
 
 
 def of_any(x: Vector, statistic: Callable[..., Any], rng: np.random.Generator, resamples: int) -> Vector:
-    """Any statistic of resamples of x (n,), (resamples,)."""
+    """Any statistic of the resamples of x (n,), (resamples,)."""
     found, at_once = np.empty(resamples), max(1, DRAWN_AT_ONCE // x.size)
     for first in range(0, resamples, at_once):
         rows = min(at_once, resamples - first)
@@ -137,7 +137,7 @@ def of_any(x: Vector, statistic: Callable[..., Any], rng: np.random.Generator, r
 
 
 def mean_over_strata(parts: Sequence[Resampled]) -> Resampled:
-    """The mean of a statistic over strata, each resampled on its own."""
+    """The mean of a statistic over strata, each resampled separately."""
     k = len(parts)
     return Resampled(
         np.mean([part.estimate for part in parts], axis=0),
@@ -149,7 +149,7 @@ def mean_over_strata(parts: Sequence[Resampled]) -> Resampled:
 
 
 def _satterthwaite(variances: Vector, freedom: Vector) -> float:
-    """The degrees of freedom of a sum, (Σ σ̂²)² / Σ (σ̂⁴ / freedom); where there is no standard error, 1."""
+    """The degrees of freedom of a sum, (Σ σ̂²)² / Σ (σ̂⁴ / freedom); 1 without a standard error."""
     total = variances.sum()
     return float(1 / np.sum(np.square(variances / total) / freedom)) if 0 < total < np.inf else 1.0
 
@@ -157,9 +157,9 @@ def _satterthwaite(variances: Vector, freedom: Vector) -> float:
 def times_drawn(
     rng: np.random.Generator, resamples: int, n: int, in_memory: int | None = None
 ) -> Iterator[tuple[slice, Vector]]:
-    """How often each of n seeds is in each resample, (resamples, n), in parts, which the draws do not depend on.
+    """How often each of n seeds is in each resample, (resamples, n), in parts that do not affect the draws.
 
-    A part is as many resamples as fit into memory if each takes `in_memory` numbers; by default n.
+    A part has as many resamples as fit into memory if each takes `in_memory` numbers; by default n.
     """
     at_once = max(1, DRAWN_AT_ONCE // (in_memory or n))
     for first in range(0, resamples, at_once):
@@ -183,12 +183,12 @@ def _moments(finite: Vector, infinite: Mask, times: Vector, share: float) -> tup
 
 
 def _sums(x: Vector, weights: Vector) -> Vector:
-    """The weighted sums of the rows of x, (m, resamples); of a single row, the same to the last bit everywhere."""
+    """The weighted sums of the rows of x, (m, resamples); for a single row, bitwise reproducible everywhere."""
     return (weights * x).sum(axis=1)[None] if len(x) == 1 else x @ weights.T
 
 
 def _weights(times: Vector, share: float) -> tuple[Vector, Vector]:
-    """How much each value, in order of size, counts in the trimmed mean and in the winsorised distribution."""
+    """The weight of each value, in order of size, in the trimmed mean and in the winsorised distribution."""
     n = times.shape[1]
     if share == 0:
         weights = times / n
@@ -206,7 +206,7 @@ def _weights(times: Vector, share: float) -> tuple[Vector, Vector]:
 
 
 def ends(found: Resampled, level: float) -> tuple[Vector, Vector]:
-    """Where the interval of each row begins and ends, (m,)."""
+    """The lower and upper ends of the interval of each row, (m,)."""
     low, high = np.empty(len(found.estimate)), np.empty(len(found.estimate))
     known = found.has_error
     if known.any():
@@ -232,7 +232,7 @@ def tails(level: float) -> tuple[float, float]:
 
 
 def middle(x: Vector, level: float) -> tuple[float, float]:
-    """The ends of the middle `level` of x; among values of which some are infinite, two of them, outwards."""
+    """The ends of the middle `level` of x; if some values are infinite, rounded outward to values of x."""
     below, above = tails(level)
     if np.isfinite(x).all():
         low, high = np.quantile(x, (below, above))

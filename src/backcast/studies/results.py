@@ -1,4 +1,4 @@
-"""The results of a study, read back: curves by world, agent and metric, means, and the long table."""
+"""Stored results of a study: curves by world, agent and metric, means, and the long table."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,12 +21,12 @@ from backcast.studies.store import Store
 from backcast.studies.unit_tables import column, columns
 from backcast.worlds.kinds import Picture
 
-CACHE = 256 * 2**20  # bytes of columns that are kept
-PIECE = 2**20  # rows of the long table that are made at a time
+CACHE = 256 * 2**20  # size of the cache of columns in bytes
+PIECE = 2**20  # rows of the long table per piece
 
 
 class Measured(NamedTuple):
-    """A metric of an agent, named by its label, in a world: (runs, episodes), and the seed of each run."""
+    """A metric of an agent (given by label) in a world: (runs, episodes), and the seed of each run."""
 
     world: str
     label: str
@@ -37,7 +37,7 @@ class Measured(NamedTuple):
 
 
 def long_table(study: str, piece: Sequence[Measured], varied: Varied) -> pa.Table:
-    """What was measured, a row for each number."""
+    """The long table, with a row for each measured number."""
     worlds, labels, agents, metrics, seeds, values = zip(*piece, strict=True)
     sizes = [each.size for each in values]
     lengths = np.repeat([each.shape[1] for each in values], [len(each) for each in seeds])  # of each run
@@ -54,21 +54,21 @@ def long_table(study: str, piece: Sequence[Measured], varied: Varied) -> pa.Tabl
 
 
 class Results:
-    """The results of one study: what is there of it, which may be less than all.
+    """The stored results of one study, which may be incomplete.
 
-    Agents are compared on the seeds that all of them have: those of which no run is done are left out.
+    Agents are compared on the seeds that all of them have; agents without runs are left out.
 
     Args:
-        store: where they are.
-        study: whose they are.
-        index: of the store, if it is known already.
-        wanted: the number of seeds that were asked for; by default the study's own.
+        store: the store of the results.
+        study: the study.
+        index: index of the store, if known already.
+        wanted: the number of seeds requested; by default the study's own.
 
     Attributes:
         seeds: the number of seeds that all agents have.
-        runs: how many belong to the study: those of as many seeds as were asked for.
-        missing_runs: how many of them are not there.
-        missing: worlds and agents of which no run is.
+        runs: number of runs of the study, for the seeds requested.
+        missing_runs: number of missing runs.
+        missing: worlds and agents without any run.
     """
 
     def __init__(self, store: Store, study: Study, index: Index | None = None, wanted: int | None = None) -> None:
@@ -113,11 +113,11 @@ class Results:
         return list(self._cells[world])
 
     def cells(self, world: str) -> list[Cell]:
-        """What the agents of a world are, in the order of the study."""
+        """The cells of a world, in the order of the study."""
         return list(self._cells[world].values())
 
     def picture(self, world: str) -> Picture:
-        """What figures show of a world."""
+        """The picture of a world in figures."""
         return self.cells(world)[0].world.picture
 
     def metrics(self, world: str, agent: str) -> list[str]:
@@ -127,9 +127,9 @@ class Results:
         return [metric for metric in METRICS if all(metric in names for names in columns)]
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """(seeds, episodes), for the seeds that all agents of the study have.
+        """Return a metric, (seeds, episodes), for the seeds that all agents of the study have.
 
-        From the episode on in which a run diverged it is as bad as can be: infinite, and −∞ in the case of a reward.
+        From the episode in which a run diverged, it is the worst possible value: ∞, or −∞ for a reward.
         """
         self._check(world, agent, metric)
         return self._rows(metric, self._compared(world, agent))
@@ -142,7 +142,7 @@ class Results:
         return self._means[metric][self._compared(world, agent)]
 
     def diverged(self, world: str, agent: str) -> Indices:
-        """The step at which each seed's values exploded, counted from 1, (seeds,); 0 where they did not."""
+        """The step, counted from 1, at which the values of each seed diverged, (seeds,); 0 where they did not."""
         return self._index.diverged[self._compared(world, agent)]
 
     def updates(self, world: str, agent: str) -> Vector:
@@ -158,7 +158,7 @@ class Results:
         return float(self._index.edges[self._compared(world, agent)].mean())
 
     def computed_nanoseconds(self, world: str, agent: str) -> float | None:
-        """Mean processor time of a run as `backcast.studies.costs` computes it; None if that is not known."""
+        """Mean processor time of a run, computed by `backcast.studies.costs`; None if unknown."""
         cost, runs = costs().get(self._cells[world][agent].base), self._compared(world, agent)
         steps = float(self._index.steps[runs].mean())
         if cost is None or steps == 0.0:
@@ -170,7 +170,7 @@ class Results:
         return float(self._index.updates[self._compared(world, agent)].sum(axis=1).mean())
 
     def long_tables(self, varied: Varied) -> Iterator[pa.Table]:
-        """The long table of the study in pieces: all runs that are done, by world, agent, metric, seed and episode.
+        """The long table of the study in pieces: all finished runs, by world, agent, metric, seed and episode.
 
         Args:
             varied: the settings that have columns.
@@ -190,12 +190,12 @@ class Results:
             yield long_table(self.name, piece, varied)
 
     def _compared(self, world: str, agent: str) -> Indices:
-        """Where in the index the runs of an agent are whose seeds all agents have."""
+        """Positions in the index of an agent's runs on the seeds that all agents have."""
         runs = self._runs[world, agent]
         return runs.start + np.searchsorted(self._index.seed[runs], self._common)
 
     def _rows(self, metric: str, runs: Indices) -> Vector:
-        """Some runs of an agent, (runs, episodes), without what is not to be trusted after it diverged."""
+        """A metric of some runs, (runs, episodes), with values after divergence replaced."""
         values, diverged = self._columns.rows(metric, runs), self._index.diverged[runs]
         its = METRICS[metric]
         if its.is_builtin and its.per_episode and diverged.any():  # others were stored without
@@ -226,7 +226,7 @@ class Results:
 
 
 class _Columns:
-    """Columns of files as matrices (runs, episodes); those used last are kept, up to `CACHE` bytes."""
+    """Columns of files as matrices (runs, episodes), in a cache of `CACHE` bytes."""
 
     def __init__(self, store: Store, index: Index) -> None:
         self._store, self._index = store, index
@@ -235,7 +235,7 @@ class _Columns:
         self._bytes = 0
 
     def names(self, file: int) -> list[str]:
-        """What the columns of a file are called."""
+        """The names of the columns of a file."""
         if file not in self._names:
             self._names[file] = columns(self._store.table(self._index.files[file]), self._index.expected[file])
         return self._names[file]
@@ -244,7 +244,7 @@ class _Columns:
         """A column of a file, (runs, episodes)."""
         key = file, name
         if key not in self._kept:
-            self.names(file)  # refuses what is not whole
+            self.names(file)  # raises if the file is damaged
             self._kept[key] = column(self._store.table(self._index.files[file]), name, self._index.expected[file])
             self._bytes += self._kept[key].nbytes
             while len(self._kept) > 1 and self._bytes > CACHE:
@@ -263,7 +263,7 @@ class _Columns:
 
 
 def _distinct(arrays: Iterable[Indices]) -> Iterator[Indices]:
-    """Those that differ from the one before."""
+    """Yield the arrays that differ from the one before."""
     last = None
     for array in arrays:
         if last is None or not np.array_equal(last, array):
@@ -272,6 +272,6 @@ def _distinct(arrays: Iterable[Indices]) -> Iterator[Indices]:
 
 
 def _repeated(words: Sequence[str], counts: list[int]) -> pa.Array:
-    """A column in which each word is there so often."""
+    """A column in which each word is repeated `counts` times."""
     numbers = np.repeat(np.arange(len(words), dtype=np.int32), counts)
     return pa.DictionaryArray.from_arrays(numbers, pa.array(list(words), pa.string())).cast(pa.string())

@@ -1,4 +1,4 @@
-"""How an estimate and its interval are rounded, everywhere: by the width of the interval."""
+"""Rounding of estimates and intervals, by the width of the interval."""
 
 from math import floor, isnan, log10
 
@@ -6,10 +6,10 @@ MOST_DECIMALS = 15
 
 
 def rounded(estimate: float, low: float, high: float) -> tuple[str, ...]:
-    """The estimate and both ends, with two significant digits of the interval's width; no zero is negative.
+    """Round an estimate and both ends to two significant digits of the interval's width, without negative zeros.
 
-    Where the width is 0 or infinite they have four significant digits each; where the ends are not known, the estimate
-    alone has.
+    If the width is 0 or infinite, all have four significant digits; if the ends are unknown, only the estimate is
+    returned.
 
     Examples:
         >>> rounded(60.066, 52.3, 67.1)

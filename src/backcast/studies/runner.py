@@ -1,4 +1,4 @@
-"""Running a study: which units are missing, having an engine perform them, and keeping what comes of it."""
+"""Running a study: find the missing units, have an engine perform them, and store the outcomes."""
 
 import contextlib
 import itertools
@@ -18,16 +18,16 @@ from backcast.studies.units import Failed, Finished, Unit, all_units
 
 @dataclass
 class Progress:
-    """How far a study is.
+    """Progress of a study.
 
     Attributes:
-        total: runs to be made.
-        done: runs made just now.
-        failed: runs that could not be made.
-        steps: of those made just now.
-        label: the agent and the world of the last of them.
-        by: runs made by each worker.
-        running: what each worker does now, if that is known.
+        total: number of runs to be made.
+        done: number of runs made so far.
+        failed: number of runs that failed.
+        steps: environment steps of the runs made so far.
+        label: agent and world of the last run.
+        by: number of runs made by each worker.
+        running: current work of each worker, if known.
     """
 
     total: int
@@ -41,17 +41,17 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since the start."""
         return time.monotonic() - self.started
 
     @property
     def seconds_left(self) -> float:
-        """If it goes on at this rate; infinite before anything is done."""
+        """Estimated seconds left; infinite before anything is done."""
         over = self.done + self.failed
         return self.seconds / over * (self.total - over) if over else float("inf")
 
     def count(self, performed: Performed) -> None:
-        """Take note of a batch."""
+        """Record a batch."""
         for outcome in performed.outcomes:
             runs = len(outcome.unit.seeds)
             if isinstance(outcome, Finished):
@@ -65,16 +65,16 @@ class Progress:
 
 @dataclass(frozen=True)
 class Summary:
-    """What came of running a study: the number of runs made, and the units that could not be performed."""
+    """The outcome of running a study: the number of runs made, and the failed units."""
 
     runs: int
     failures: list[Failed]
 
 
 def missing_units(store: Store | None, study: Study, seeds: int, shard: Shard | None = None) -> list[Unit]:
-    """The units, or every n-th of them, that bring all agents in all worlds to this many seeds without those done.
+    """The missing units, or one shard of them, that bring all agents in all worlds to this many seeds.
 
-    Which shard a unit belongs to does not depend on what is done.
+    The shard of a unit does not depend on what is done.
     """
     index = Index([]) if store is None else store.index()
     units = all_units(study, seeds)
@@ -93,7 +93,7 @@ def missing_units(store: Store | None, study: Study, seeds: int, shard: Shard | 
 
 
 def count_missing(store: Store | None, study: Study, seeds: int, shard: Shard | None = None) -> int:
-    """How many runs of a study, or of one shard of it, are missing; without a shard nothing is listed to know it."""
+    """Count the missing runs of a study, or of one shard; without a shard no units are listed."""
     if shard is not None:
         return sum(len(unit.seeds) for unit in missing_units(store, study, seeds, shard))
     index = Index([]) if store is None else store.index()
@@ -109,7 +109,7 @@ def run_study(
     watch: Callable[[Progress], None] = lambda progress: None,
     when_waiting: Callable[[], None] = lambda: None,
 ) -> Summary:
-    """Run what is missing of a study, or of one shard of it, and keep it; units that fail do not stop the others."""
+    """Run and store what is missing of a study, or of one shard; failed units do not stop the others."""
     engine = LocalEngine() if engine is None else engine
     with store.writing(shard, when_waiting):
         seeds = study.seeds if seeds is None else seeds
@@ -124,7 +124,7 @@ def _perform(store: Store, units: Sequence[Unit], engine: Engine, watch: Callabl
     progress = Progress(sum(len(unit.seeds) for unit in units), running=engine.running)
     failures: list[Failed] = []
     watch(progress)
-    with contextlib.closing(engine.perform(batches)) as performing:  # whatever happens, it cleans up at once
+    with contextlib.closing(engine.perform(batches)) as performing:  # cleans up at once, whatever happens
         for performed in performing:
             if not performed.stored:
                 store.put(performed)

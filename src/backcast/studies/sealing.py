@@ -1,4 +1,4 @@
-"""JSON files that end with a checksum of all that is before it: what was changed since they were written is noticed."""
+"""JSON files that end with a checksum of everything before it, so that later changes are detected."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ _LAST = b',\n"sha256": '
 
 
 def seal(text: str) -> str:
-    """An object in JSON with one more entry, the SHA-256 of what is before it.
+    """Add an entry to a JSON object: the SHA-256 of everything before it.
 
     Examples:
         >>> print(seal('{"a": 1}'), end="")
@@ -20,7 +20,7 @@ def seal(text: str) -> str:
 
 
 def is_sealed(content: bytes) -> bool:
-    """Whether a file is as `seal` left it."""
+    """Whether a file is unchanged since `seal`."""
     body, _, _ = content.rpartition(_LAST)
     return content == body + _end(body)
 

@@ -1,4 +1,4 @@
-"""The settings that a study tries: every combination of a grid's values, samples drawn from ranges, or both together.
+"""The settings that a study tries: every combination of a grid's values, samples drawn from ranges, or both.
 
     [grid]
     alpha_model = [1.0, 0.1]
@@ -8,8 +8,8 @@
     alpha = { low = 0.01, high = 1.0, scale = "log" }
     model = ["softmax", "counts"]
 
-Each setting is drawn from a stream of its own, which the seed and the setting's name begin: what is drawn for one does
-not depend on the others, and more samples begin with the same ones.
+Each setting is drawn from its own stream, seeded by the seed and the setting's name. What is drawn for one setting does
+not depend on the others, and a larger number of samples begins with the same ones.
 """
 
 import functools
@@ -43,8 +43,8 @@ Point = tuple[tuple[str, Any], ...]
 
 RATES = ("alpha", "alpha_model", "alpha_plan", "epsilon")
 SAMPLES = 30
-EDGE = 0.05  # of a range: what lies so near an end of it lies at the edge
-DIGITS = 4  # of a number that is drawn: it becomes part of a label
+EDGE = 0.05  # fraction of a range near its ends that counts as the edge
+DIGITS = 4  # significant digits of a drawn number, which becomes part of a label
 
 
 def _finite(given: Any) -> int | float:
@@ -57,7 +57,7 @@ Number = Annotated[int | float, PlainValidator(_finite)]
 
 
 class Range(BaseModel):
-    """Numbers from low to high, each as likely as another, or on a logarithmic scale each order of magnitude."""
+    """Numbers from low to high, uniform on a linear or a logarithmic scale."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,18 +74,18 @@ class Range(BaseModel):
         return self
 
     def draw(self, chances: Iterable[float], whole: bool) -> list[float]:
-        """A number for each chance in [0, 1), of few digits, at the ends if that would lead out of the range."""
+        """Return a number with few digits for each chance in [0, 1), clipped to the range."""
         kind = int if whole else float
         return [kind(min(max(_rounded(self._at(u, whole), whole), self.low), self.high)) for u in chances]
 
     def place(self, value: float) -> float:
-        """Where a number lies on the scale: 0 at the low end, 1 at the high end."""
+        """The position of a number on the scale: 0 at the low end, 1 at the high end."""
         if self.scale == "log":
             return float(np.log(value / self.low) / np.log(self.high / self.low))
         return float((value - self.low) / (self.high - self.low))
 
     def _at(self, chance: float, whole: bool) -> float:
-        end = self.high + 1 if whole else self.high  # the whole part of it is then each number as often
+        end = self.high + 1 if whole else self.high  # its integer part is then uniform
         if self.scale == "log":
             return float(self.low * (end / self.low) ** chance)
         return self.low + chance * (end - self.low)
@@ -99,7 +99,7 @@ TAGS = ("range", "choices")
 
 
 def _tag(given: object) -> str | None:
-    """Which of the two it is meant to be."""
+    """Which of the two types was given."""
     return TAGS[0] if isinstance(given, (Mapping, Range)) else TAGS[1] if isinstance(given, (list, tuple)) else None
 
 
@@ -111,7 +111,7 @@ Choices = Annotated[
 
 
 class Search(BaseModel):
-    """How many samples are drawn, from which seed; every other key is a setting and says what it is drawn from."""
+    """The number of samples and the seed; every other key is a setting with its range or choices."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, Choices] = Field(init=False)
@@ -121,12 +121,12 @@ class Search(BaseModel):
 
     @property
     def settings(self) -> dict[str, Range | list[Any]]:
-        """What each setting is drawn from."""
+        """The range or choices of each setting."""
         return dict(self.__pydantic_extra__)
 
 
 def checked_values(setting: Setting, values: list[Any]) -> list[Any]:
-    """The values of a grid, or choices, as the type of a setting has them; refused where it does not allow one."""
+    """Convert the values of a grid, or choices, to the type of a setting; raise InputError on invalid ones."""
     name = setting.name
     if not values:
         raise InputError(f"{name}: no values given, expected some")
@@ -143,22 +143,22 @@ def checked_values(setting: Setting, values: list[Any]) -> list[Any]:
 
 
 def checked_source(setting: Setting, source: Range | list[Any]) -> Range | list[Any]:
-    """The same for what is drawn from; both ends of a range must be allowed."""
+    """Validate a range or choices; both ends of a range must be allowed."""
     if not isinstance(source, Range):
         return checked_values(setting, source)
     if not {int, float, Any} & _types(setting):
-        raise InputError(f"{setting.name}: a range given, but it is no number; expected a list of choices")
+        raise InputError(f"{setting.name}: a range given, but it is not a number; expected a list of choices")
     checked_values(setting, [source.low, source.high])
     return source
 
 
 def _types(setting: Setting) -> set[Any]:
-    """The types of plain data of which one is that of a setting."""
+    """The possible plain types of a setting."""
     return {setting.of, *get_args(setting.of)}
 
 
 def _refuse_switches(name: str, values: Iterable[Any]) -> None:
-    """Raise where true or false would be taken for 1 or 0."""
+    """Raise InputError where true or false would be read as 1 or 0."""
     for value in values:
         if isinstance(value, bool):
             raise InputError(f"{name}: {json.dumps(value)} given, expected a number")
@@ -177,7 +177,7 @@ def _lower(sentence: str) -> str:
 
 
 def _telling(values: list[Any]) -> list[Any]:
-    """All of them, but of many numbers only the smallest and the largest: what is allowed are intervals."""
+    """The values to validate: of many numbers only the smallest and the largest, because bounds are intervals."""
     numbers = [value for value in values if isinstance(value, float)]
     others = [value for value in values if not isinstance(value, float)]
     return others + ([min(numbers), max(numbers)] if numbers else [])
@@ -189,7 +189,7 @@ def is_number(value: object) -> bool:
 
 
 def edge(setting: Setting, value: float, source: Range | Sequence[Any]) -> str:
-    """What is to be said of a number at the edge of those tried, or of the range it was drawn from; else nothing.
+    """Describe a number on the edge of those tried, or of its range; empty if it is not on the edge.
 
     Examples:
         >>> edge(COMMON["alpha"], 0.1, [0.1, 0.5, 1.0])
@@ -218,7 +218,7 @@ def _ends(values: Iterable[Any]) -> tuple[float, float]:
 
 
 def _is_limit(setting: Setting, value: float, beyond: float) -> bool:
-    """Whether the next number beyond is not allowed."""
+    """Whether the next number beyond is invalid."""
     following = value + np.sign(beyond) if isinstance(value, int) else np.nextafter(value, beyond)
     try:
         setting.check(setting.name, float(following))
@@ -228,7 +228,7 @@ def _is_limit(setting: Setting, value: float, beyond: float) -> bool:
 
 
 def takes(kind: str, only: str | None = None) -> list[str]:
-    """The settings of a kind of agent that make a difference to it, `only` in prediction or control if that is said."""
+    """The settings that matter to a kind of agent, optionally `only` in prediction or control."""
     its = KINDS[kind]
     common = {
         "alpha": True,
@@ -244,7 +244,7 @@ def takes(kind: str, only: str | None = None) -> list[str]:
 
 
 def searchable(kind: str, only: str | None = None) -> dict[str, Setting]:
-    """The same settings, as this kind has them: each has its default."""
+    """The same settings, with the defaults of the kind."""
     its = KINDS[kind]
     table = {**COMMON, "frame": replace(COMMON["frame"], default=its.frame), **its.table}
     return {name: table[name] for name in takes(kind, only)}
@@ -252,14 +252,14 @@ def searchable(kind: str, only: str | None = None) -> dict[str, Setting]:
 
 @dataclass(frozen=True)
 class Space:
-    """What is tried of one agent.
+    """The search space of one agent.
 
     Attributes:
-        grid: the values of which every combination is tried.
-        drawn: what samples are drawn from.
-        table: the settings of its kind: what they are checked by, and whether they are whole numbers.
-        samples: how many, before those that are there twice are left out.
-        seed: of the draws.
+        grid: values whose every combination is tried.
+        drawn: ranges or choices of samples.
+        table: the settings of its kind, for validation and types.
+        samples: number of samples, before duplicates are removed.
+        seed: seed of the draws.
     """
 
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -270,12 +270,12 @@ class Space:
 
     @property
     def sources(self) -> dict[str, Range | Sequence[Any]]:
-        """Where the values of each setting come from."""
+        """The source of the values of each setting."""
         return {**self.grid, **self.drawn}
 
     @property
     def size(self) -> int:
-        """How many points there are, samples that are drawn twice included; nothing is drawn to know it."""
+        """The number of points, duplicate samples included; nothing is drawn."""
         return math.prod(map(len, self.grid.values())) * (self.samples if self.drawn else 1)
 
     def points(self) -> list[Point]:
@@ -286,7 +286,7 @@ class Space:
         return [chosen + sample for chosen in grid for sample in samples]
 
     def _draw(self, name: str) -> list[Any]:
-        """The values of a setting in each sample; they depend on the seed, the name and what it is drawn from alone."""
+        """The values of a setting in each sample; they depend only on the seed, the name and the source."""
         source = self.drawn[name]
         stream = np.random.SeedSequence(self.seed, spawn_key=tuple(name.encode()))
         chances = np.random.default_rng(stream).random(self.samples).tolist()
@@ -295,7 +295,7 @@ class Space:
         return [source[int(chance * len(source))] for chance in chances]
 
     def _pairs(self, name: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
-        """A setting with each of its values, which can be hashed: those that all agents take were checked before."""
+        """A setting with each of its values in hashable form."""
         check = self.table[name].check if name in self.table and name not in COMMON else _as_given
         return [(name, check(name, value)) for value in values]
 
@@ -305,7 +305,7 @@ def _as_given(name: str, value: object) -> Any:
 
 
 def numbers_among(spaces: Iterable[Space]) -> list[str]:
-    """The settings of which several numbers are tried, in their order."""
+    """The settings with several numbers to try, in their order."""
     found: dict[str, None] = {}
     for space in spaces:
         for name, values in space.sources.items():

@@ -1,4 +1,4 @@
-"""What a study is: worlds, agents, episodes, seeds, plots and claims, read from a small TOML file.
+"""The specification of a study: worlds, agents, episodes, seeds, plots and claims, from a small TOML file.
 
     title = "Fan-in and fan-out"
     episodes = 4000
@@ -12,10 +12,10 @@
     [[agents]]
     kind = "backward"
 
-Every agent lives in every world. A world may have `episodes` and `updates` of its own and `settings` that replace those
-of the agents in it; `[grid]` lists values of agent settings of which every combination is run, and `[search]` says what
-samples of them are drawn from (`backcast.studies.search`). With `updates`, a run is over when it has made so many value
-updates, at the latest after `episodes`.
+Every agent is run in every world. A world may have its own `episodes` and `updates`, and `settings` that replace those
+of the agents in it. `[grid]` lists values of agent settings whose every combination is run; `[search]` gives ranges or
+choices from which samples are drawn (`backcast.studies.search`). With `updates`, a run is over when it has made that
+many value updates, at the latest after `episodes`.
 """
 
 import functools
@@ -48,8 +48,8 @@ from backcast.studies.search import (
 )
 from backcast.studies.worldspec import WorldSpec
 
-MOST = 10**15  # episodes, seeds and value updates: what is counted with numbers of 64 bits
-LONGEST = 100  # characters of a name
+MOST = 10**15  # limit of episodes, seeds and value updates, which are 64-bit numbers
+LONGEST = 100  # most characters of a name
 MODULE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"  # the name of a plugin
 SENSITIVITY = "sensitivity"
 PLOT_NAMES = (
@@ -69,7 +69,7 @@ PLOT_NAMES = (
 
 
 class Study(Searched):
-    """A study, checked."""
+    """A validated study."""
 
     name: str
     title: str = ""
@@ -98,11 +98,11 @@ class Study(Searched):
         known = list(dict.fromkeys([*PLOT_NAMES, *(metric.plot for metric in METRICS.values())]))
         for plot in plots:
             if plot not in known:
-                raise ValueError(f"{plot!r} is no plot; expected some of {', '.join(known)}{nearest(plot, known)}")
+                raise ValueError(f"{plot!r} is not a plot; expected some of {', '.join(known)}{nearest(plot, known)}")
         return plots
 
     def count(self) -> int:
-        """How many runs of a seed there are at most: samples that are drawn twice are run once. Nothing is expanded."""
+        """The most runs per seed (duplicate samples are run once); nothing is expanded."""
         sizes = [(chosen.only, space.size) for chosen, space in zip(self.agents, self.spaces, strict=True)]
         purposes = Counter(world.purpose for world in self.worlds)
         return sum(
@@ -111,12 +111,12 @@ class Study(Searched):
         )
 
     def runs(self) -> list[Cell]:
-        """Every agent in every world, in the order of the file, with all settings that are tried of it."""
+        """Every agent in every world, in the order of the file, with all settings to try."""
         return list(self._cells)
 
     @functools.cached_property
     def spaces(self) -> list[Space]:
-        """What is tried of each agent: of the study's settings those that its kind has, and its own."""
+        """The search space of each agent: the study's settings that its kind has, and its own."""
         tables = [searchable(chosen.kind, chosen.only) for chosen in self.agents]
         everybody = dict.fromkeys(name for table in tables for name in table)
         _refuse_foreign("", self, "no agent of the study has this setting; theirs are", everybody)
@@ -133,12 +133,12 @@ class Study(Searched):
 
     @property
     def searched_numbers(self) -> list[str]:
-        """The settings of which it tries several numbers, in its order."""
+        """The settings with several numbers to try, in order."""
         return numbers_among(self.spaces)
 
     @property
     def models(self) -> list[str]:
-        """What its agents are given as `model`, where that is Backcast's setting."""
+        """The values of `model` of its agents, where that is Backcast's setting."""
         found: list[str] = []
         for chosen, space in zip(self.agents, self.spaces, strict=True):
             tried: Any = space.sources.get("model", [(chosen.model_extra or {}).get("model")])
@@ -173,7 +173,7 @@ class Study(Searched):
         )
 
     def _of(self, world: WorldSpec, place: int, points: list[Point]) -> Iterator[Cell]:
-        """An agent in a world at each point; those that differ in rates alone, checked already, are built once."""
+        """Yield an agent in a world at each point; agents that differ only in validated rates are built once."""
         chosen, settings = self.agents[place], world.settings.given()
         episodes, updates = world.episodes or self.episodes, world.updates or self.updates
         built: dict[Point, Agent] = {}
@@ -203,7 +203,7 @@ class _Kinds(NamedTuple):
         shared: Mapping[str, Any],
         own: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """What is tried of each setting, by the table of the kind: `own` of the agent, else `shared` by the study."""
+        """The values to try of each setting, validated by the kind: `own` of the agent, else `shared` by the study."""
         found = {}
         for name, given in {**shared, **own}.items():
             try:
@@ -215,14 +215,14 @@ class _Kinds(NamedTuple):
         return found
 
     def _hint(self, name: str) -> str:
-        """That it is not the same setting of all agents, if so."""
+        """A hint if the setting is not the same for all agents."""
         if len({table[name].check for table in self.tables if name in table}) == 1:
             return ""
         return f" ({self.kind!r} has another setting of this name than other agents)"
 
 
 def _refuse_foreign(where: str, given: Searched, who: str, has: Collection[str]) -> None:
-    """Raise where a setting is searched that makes no difference to anybody."""
+    """Raise InputError if a searched setting matters to no agent."""
     for table, names in (("grid", given.grid), ("search", given.search.settings)):
         for name in names:
             if name not in has:
@@ -230,6 +230,6 @@ def _refuse_foreign(where: str, given: Searched, who: str, has: Collection[str])
 
 
 def _refuse_nothing_to_draw(where: str, search: Search, spaces: list[Space]) -> None:
-    """Raise where samples are asked for of no setting."""
+    """Raise InputError if samples are requested but no setting is drawn."""
     if search.samples is not None and not any(space.drawn for space in spaces):
         raise InputError(f"{where}search.samples: {search.samples} given, but no setting is there to be drawn")

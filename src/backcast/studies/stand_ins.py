@@ -1,8 +1,8 @@
 """Stand-ins for what plugins register, where nothing may be imported: dry runs, and reading results.
 
-A directory of results remembers what has to be known of other people's kinds and metrics (`remembered`). From that, or
-from what a study gives them, stand-ins are made: their agents and worlds can be described and counted, their metrics
-read and compared, but nothing can be run with them.
+A directory of results stores what is needed of third-party kinds and metrics (`remembered`). From that, or from the
+study itself, stand-ins are made. Their agents and worlds can be described and counted, and their metrics read and
+compared, but nothing can be run with them.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -23,7 +23,7 @@ from backcast.studies.study_metrics import metrics_of
 from backcast.worlds.kinds import WORLDS, Given, Sketch, WorldKind
 from backcast.worlds.world import Purpose
 
-Named = Mapping[str, Collection[str]]  # names, each with the settings or keys that are given to it
+Named = Mapping[str, Collection[str]]  # names, each with its given settings or keys
 T = TypeVar("T")
 
 
@@ -32,10 +32,10 @@ class _Remembered(BaseModel):
 
 
 class KindAbout(_Remembered):
-    """What has to be known of a kind to describe and show its agents: the attributes of `Kind` of the same names.
+    """What is needed of a kind to describe and show its agents: the attributes of `Kind` of the same names.
 
-    Of settings of its own that is the type, `int`, `float` or another; what was stored before there was `own` has none,
-    and whatever Backcast has no setting of is then the kind's own.
+    For its own settings this is the type: `int`, `float` or another. Data stored before there was `own` has none;
+    settings unknown to Backcast are then the kind's own.
     """
 
     frame: str | None = "each"
@@ -51,7 +51,7 @@ class KindAbout(_Remembered):
 
 
 class WorldAbout(_Remembered):
-    """What has to be known of a kind of world to describe its worlds: the attributes of `WorldKind`."""
+    """What is needed of a kind of world to describe its worlds: the attributes of `WorldKind`."""
 
     purpose: Purpose | None = None
     keys: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class WorldAbout(_Remembered):
 
 
 class MetricAbout(_Remembered):
-    """What has to be known of a metric to show it: the attributes of `Metric`."""
+    """What is needed of a metric to show it: the attributes of `Metric`."""
 
     label: str = Field(max_length=200)
     higher_is_better: bool = False
@@ -70,12 +70,12 @@ class MetricAbout(_Remembered):
 
 
 def remembered(kinds: Iterable[str], worlds: Iterable[str], plugins: Iterable[str]) -> dict[str, Any]:
-    """What is to be stored of other people's kinds of agents, kinds of worlds and metrics, as plain data.
+    """The plain data to store about third-party kinds of agents, kinds of worlds and metrics.
 
     Args:
-        kinds: of the agents of a study.
+        kinds: the kinds of a study's agents.
         worlds: the kinds of its worlds.
-        plugins: of the study.
+        plugins: the plugins of the study.
     """
     agents = _foreign(KINDS[name] for name in kinds)
     places = _foreign(WORLDS[name] for name in worlds)
@@ -101,7 +101,7 @@ def _about(kind: type[BaseModel], registered: Registered, **more: Any) -> dict[s
     return kind(**given | tuples | more).model_dump(mode="json")
 
 
-_NUMBERS = {"int": int, "float": float}  # the types that make a difference to what is drawn from a range
+_NUMBERS = {"int": int, "float": float}  # the types that affect draws from a range
 
 
 def _types(kind: Kind) -> dict[str, str]:
@@ -113,7 +113,7 @@ def _types(kind: Kind) -> dict[str, str]:
 
 
 def _defaults(kind: Kind) -> dict[str, Any]:
-    """The defaults of a kind that are not those of Backcast's table, as far as they are plain data."""
+    """The defaults of a kind that differ from Backcast's table and are plain data."""
     return {
         name: setting.default
         for name, setting in kind.table.items()
@@ -129,15 +129,15 @@ def add_stand_ins(
     found: Mapping[str, Any],
     source: str,
 ) -> None:
-    """Have stand-ins for what is not known.
+    """Add stand-ins for everything unknown.
 
     Args:
-        kinds: of a study's agents, each with the settings that are given to it.
-        worlds: kinds of its worlds, each with the keys that are given to it.
-        models: what is given as `model` to its agents.
-        plugins: of the study; without any, nothing has a stand-in.
-        found: what was stored (`remembered`). Of other kinds it is assumed that they have all settings of Backcast and
-            those that are given.
+        kinds: the kinds of a study's agents, each with its given settings.
+        worlds: the kinds of its worlds, each with its given keys.
+        models: the values of `model` of its agents.
+        plugins: the plugins of the study; without any, there are no stand-ins.
+        found: the stored data (`remembered`). Other kinds are assumed to have all settings of Backcast and those that
+            are given.
         source: for errors.
     """
     modules = tuple(plugins)
@@ -165,7 +165,7 @@ def _read(kind: type[T], found: Mapping[str, Any], what: str, source: str) -> di
 
 
 def _absent(names: Iterable[str], known: Mapping[str, Registered]) -> list[str]:
-    """Those of which nothing, or only the name, is known."""
+    """The names that are unknown, or known by name only."""
     return [name for name in names if name not in known or known[name].is_absent]
 
 
@@ -180,12 +180,12 @@ def _kind(name: str, about: KindAbout | None, given: Collection[str], modules: t
         own += tuple(_perhaps(SETTINGS[each]) for each in dict.fromkeys(given) if each in SETTINGS)
     known = its.model_dump(exclude={"settings", "own", "defaults"})
     usual = FrozenDict({each: freeze(value) for each, value in its.defaults.items() if each in its.settings})
-    known["averages"] = True  # whether it does was checked when it was run
+    known["averages"] = True  # this was checked when it was run
     return Kind(name, "", Absent("agent", name, modules), settings=its.settings, own=own, defaults=usual, **known)
 
 
 def _perhaps(setting: Setting) -> Setting:
-    """A setting that may be Backcast's, or may be what somebody else calls by its name."""
+    """A setting that may be Backcast's or a third-party setting of the same name."""
 
     def check(name: str, given: object) -> Any:
         try:
@@ -212,11 +212,11 @@ def _world_kind(name: str, its: WorldAbout, modules: tuple[str, ...]) -> WorldKi
 
 
 class _AbsentSketch(Sketch):
-    """What is known of a world whose kind was not imported: nothing."""
+    """The sketch of a world whose kind was not imported."""
 
     def __init__(self, kind: str, plugins: tuple[str, ...]) -> None:
         self._kind, self._plugins = kind, plugins
 
     def why_unmade(self, given: Given) -> str:
-        """It would have to be imported."""
+        """Why it is not made."""
         return f"{self._kind!r} was not looked at, as that would import the plugins {', '.join(self._plugins)}"

@@ -1,14 +1,14 @@
-"""What the numbers of several seeds say: means, intervals, comparisons, and curves made comparable.
+"""Statistics over seeds: means, intervals, comparisons, and curves on a common grid.
 
-A seed is one run, and runs are independent: seeds are what is averaged and what is resampled. Two agents that ran the
-same seeds met the same worlds, so that their difference is taken seed by seed (`paired_difference`), which removes
+A seed is one run, and runs are independent: seeds are what is averaged and resampled. Two agents that ran the same
+seeds met the same worlds. Their difference is therefore taken seed by seed (`paired_difference`), which removes
 what the two have in common. Intervals are studentised bootstrap intervals whose ends are at least as far out as those
-of Student's t (`backcast.studies.resampling` has the formulas, the reasons and the literature); how often they contain
-the truth is in docs/studies.md. The same arguments give the same bytes.
+of Student's t (`backcast.studies.resampling` has the formulas, the reasons and the references); docs/studies.md shows
+their coverage. The same arguments give the same bytes.
 
-NaN is refused everywhere; only `mean_and_error(ragged=True)` reads it, as "this run was shorter". Infinity is the error
-of a run that diverged: a mean is infinite if one run diverged, and the interquartile mean if more than a quarter did.
-Where infinity would be taken from infinity, as in a paired difference, it is refused.
+NaN is refused everywhere, except in `mean_and_error(ragged=True)`, which reads it as "this run was shorter". Infinity
+is the error of a run that diverged: a mean is infinite if one run diverged, the interquartile mean if more than a
+quarter did. Input that would subtract infinity from infinity, as in a paired difference, is refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ from backcast.core.errors import InputError
 from backcast.studies import resampling
 from backcast.studies.rounding import rounded
 
-Statistic = Callable[..., Any]  # reduces the axis given as `axis=`; of np.mean and iqm the standard error is known
+Statistic = Callable[..., Any]  # reduces the axis given as `axis=`; the standard error is known for np.mean and iqm
 Runs = Sequence[ArrayLike] | Vector  # one array per run
 
 _POWER = 0.8
@@ -36,11 +36,11 @@ class Interval:
     """An estimate and the interval around it.
 
     Attributes:
-        estimate: the statistic of the data themselves.
-        low: where the interval begins; NaN when a single seed leaves its spread unknown.
-        high: where it ends; NaN likewise.
-        n: the seeds it rests on.
-        level: the share of such intervals that contain the truth, nearly.
+        estimate: the statistic of the data.
+        low: lower end of the interval; NaN if there is a single seed, whose spread is unknown.
+        high: upper end; NaN likewise.
+        n: number of seeds.
+        level: nominal coverage: the share of such intervals that contain the truth.
 
     Example:
         >>> print(Interval(3.21, 2.9, 3.55, n=20))
@@ -54,27 +54,27 @@ class Interval:
     level: float = 0.95
 
     def __str__(self) -> str:
-        """Rounded by the width of the interval; the estimate alone where the ends are not known."""
+        """Format, rounded by the width of the interval; only the estimate if the ends are unknown."""
         estimate, *ends = rounded(self.estimate, self.low, self.high)
         return f"{estimate} [{', '.join(ends)}]" if ends else estimate
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval lies on one side of 0; never when its ends are unknown."""
+        """Whether the interval lies on one side of 0; False if its ends are unknown."""
         return self.low > 0 or self.high < 0
 
 
 def mean_and_error(values: ArrayLike, axis: int = 0, *, ragged: bool = False) -> tuple[Vector, Vector]:
     """The mean and its standard error, sd / √n with sd² = Σ (x − mean)² / (n − 1).
 
-    One value has no spread: its error is NaN. An infinite mean has an infinite error.
+    The error of a single value is NaN. An infinite mean has an infinite error.
 
     Args:
         values: numbers, one per seed along `axis`.
-        axis: the axis of the seeds, which the results lack.
-        ragged: leave out NaN, which `align_by_episode` puts where a run has no more episodes. Mean, n and error then
-            rest on the runs that are still there, which are no fair sample of all if long runs differ from short ones;
-            NaN where there is none.
+        axis: the axis of the seeds, which is removed.
+        ragged: ignore NaN, which `align_by_episode` puts where a run has no more episodes. Mean, n and error then rest
+            on the runs that are still there, which are a biased sample if long runs differ from short ones; NaN if
+            there is none.
     """
     x = _numbers_along(axis, values, ragged)
     there = ~np.isnan(x)
@@ -89,9 +89,9 @@ def mean_and_error(values: ArrayLike, axis: int = 0, *, ragged: bool = False) ->
 def iqm(values: ArrayLike, axis: int = 0) -> Vector:
     """The interquartile mean: the mean of the middle half.
 
-    In order of size, the i-th of n values covers the stretch from (i − 1)/n to i/n, and counts by as much of it as lies
-    between 1/4 and 3/4. Where 4 divides n, that is `scipy.stats.trim_mean(values, 0.25)`; elsewhere the two values at
-    the edges count in part (of 3 values: 1/6, 2/3, 1/6), while `trim_mean` would keep them whole.
+    In order of size, the i-th of n values covers the interval from (i − 1)/n to i/n. Its weight is the part of this
+    that lies between 1/4 and 3/4. If 4 divides n, this is `scipy.stats.trim_mean(values, 0.25)`; otherwise the two
+    values at the edges have partial weights (for 3 values: 1/6, 2/3, 1/6), while `trim_mean` would keep them whole.
     """
     x = _numbers_along(axis, values)
     n = x.shape[axis]
@@ -100,25 +100,25 @@ def iqm(values: ArrayLike, axis: int = 0) -> Vector:
     return np.average(middle, axis=-1, weights=weights)
 
 
-_SHARES: dict[Statistic, float] = {np.mean: 0.0, iqm: 0.25}  # of the values, cut off at each side
+_SHARES: dict[Statistic, float] = {np.mean: 0.0, iqm: 0.25}  # share of the values trimmed at each side
 
 
 def bootstrap(
     values: ArrayLike, statistic: Statistic = np.mean, *, seed: int, level: float = 0.95, resamples: int | None = None
 ) -> Interval:
-    """The studentised bootstrap interval of a mean or interquartile mean; of others, the percentile interval.
+    """The studentised bootstrap interval of a mean or interquartile mean; the percentile interval of others.
 
-    Skewness, which few seeds hardly tell from chance, moves an end outward from that of Student's t, but never inward.
-    Percentile intervals, as of `np.median`, contain the truth less often than they say if seeds are few. Where runs
-    diverged there is no standard error, and the interval holds the middle of the resampled statistics; its
+    Skewness, which few seeds hardly distinguish from chance, moves an end outward from that of Student's t, but never
+    inward. Percentile intervals, such as those of `np.median`, have less than nominal coverage if there are few seeds.
+    If runs diverged there is no standard error: the interval is then the middle of the resampled statistics, and its
     ends may be infinite.
 
     Args:
         values: (n,), one number per seed.
         statistic: `np.mean`, `iqm`, or another function that reduces the axis given as `axis=`.
-        seed: of the resampling.
-        level: how often such an interval is to contain the truth, in (0, 1).
-        resamples: how many there are; by default 10,000, of more than 20,000 seeds fewer, but never below 1,000.
+        seed: seed of the resampling.
+        level: nominal coverage, in (0, 1).
+        resamples: number of resamples; by default 10,000, fewer for more than 20,000 seeds, but at least 1,000.
     """
     return _stratified([_numbers("values", values, or_infinite=True)], statistic, seed, level, resamples)
 
@@ -126,10 +126,10 @@ def bootstrap(
 def stratified_bootstrap(
     groups: Runs, statistic: Statistic = np.mean, *, seed: int, level: float = 0.95, resamples: int | None = None
 ) -> Interval:
-    """The interval of the statistic's mean over strata (n_g,), worlds say; else as `bootstrap`.
+    """The interval of the statistic's mean over strata (n_g,), such as worlds; otherwise as `bootstrap`.
 
-    The seeds of each stratum are resampled on their own. Every stratum counts the same, however many seeds it has, so
-    make the numbers of different worlds comparable first. The interval's n is the seeds of all strata.
+    The seeds of each stratum are resampled separately. Every stratum has the same weight, however many seeds it has, so
+    make the numbers of different worlds comparable first. The interval's n is the number of seeds in all strata.
     """
     strata = [_numbers(f"groups[{g}]", group, or_infinite=True) for g, group in enumerate(groups)]
     if not strata:
@@ -146,7 +146,7 @@ def paired_difference(
     level: float = 0.95,
     resamples: int | None = None,
 ) -> Interval:
-    """The interval of a − b, both (n,) from the same seeds in the same order; else as `bootstrap`."""
+    """The interval of a − b, both (n,) from the same seeds in the same order; otherwise as `bootstrap`."""
     x, y = _paired("a", a, "b", b)
     return _stratified([x - y], statistic, seed, level, resamples)
 
@@ -154,9 +154,9 @@ def paired_difference(
 def band(
     curves: ArrayLike, *, seed: int, level: float = 0.95, resamples: int | None = None
 ) -> tuple[Vector, Vector, Vector]:
-    """The mean of curves (n, E) over seeds, and where its interval begins and ends, (E,) each.
+    """The mean of curves (n, E) over seeds, and the lower and upper ends of its intervals, (E,) each.
 
-    Each interval is that of `bootstrap`, on its own: the whole curve lies in the band less often than `level`.
+    The intervals are pointwise, as of `bootstrap`: the whole curve lies in the band less often than `level`.
     """
     x = _table("curves", curves)
     _, resamples = _begin(seed, level, resamples, *x.shape)
@@ -170,20 +170,20 @@ def band(
 
 
 def simultaneous(values: ArrayLike, *, seed: int, level: float = 0.95, resamples: int | None = None) -> list[Interval]:
-    """Intervals of the means of m quantities (n, m) that all hold together with probability `level`.
+    """Simultaneous intervals of the means of m quantities (n, m), which all hold together with probability `level`.
 
-    A row is what one seed says of all of them. The resamples of all are the same, so that what depends on each other is
-    not paid for twice: where `bootstrap` takes the ends of the middle of t*, these are the upper end of the largest and
-    the lower end of the smallest t* over all quantities (max-t: Westfall and Young 1993, Romano and Wolf 2005). So no
-    interval lies above its truth, and none below, with probability (1 + level)/2 each. The t* of a quantity are moved
-    outward, in their order, to where every quantile is at least that of Student's t: how quantities depend on each
-    other is that of the resamples. Of one quantity it is the interval of `bootstrap`.
+    A row holds all quantities for one seed. All quantities use the same resamples, so that dependence between them is
+    taken into account: where `bootstrap` takes the ends of the middle of t*, this takes the upper end of the largest
+    and the lower end of the smallest t* over all quantities (max-t: Westfall and Young 1993, Romano and Wolf 2005). So
+    no interval lies above its truth, and none below, with probability (1 + level)/2 each. The t* of a quantity are
+    moved outward, in their order, to where every quantile is at least that of Student's t; the dependence between
+    quantities stays that of the resamples. For one quantity it is the interval of `bootstrap`.
     """
     x = _table("values", values)
     rng, resamples = _begin(seed, level, resamples, *x.shape)
     found = resampling.resample(x.T, 0.0, rng, resamples)
     known, (below, above) = found.has_error, resampling.tails(level)
-    ends = np.stack([found.estimate, found.estimate])  # of what is always the same
+    ends = np.stack([found.estimate, found.estimate])  # for constant quantities
     if known.any():
         t = found.only(known).studentised_outward()
         far, near = np.quantile(t.max(axis=0), above), np.quantile(t.min(axis=0), below)
@@ -204,17 +204,17 @@ def probability_of_improvement(
     level: float = 0.95,
     resamples: int | None = None,
 ) -> Interval:
-    """The chance that a run of a is better than one of b, P(a better) + ½ P(a = b); no difference is ½, not 0.
+    """The probability that a run of a is better than one of b, P(a better) + ½ P(a = b); no difference is ½, not 0.
 
-    `better` is "lower" for steps and errors, "higher" for rewards. Where lower is better a run that diverged is worse
+    `better` is "lower" for steps and errors, "higher" for rewards. If lower is better, a run that diverged is worse
     than any that did not.
 
-    Paired, both are (n,) from the same seeds in the same order. It is the share of seeds on which a is better, and its
-    interval is the score interval of a proportion (Wilson 1927), which is right near 0 and 1. Nothing is resampled.
+    Paired, both are (n,) from the same seeds in the same order. The estimate is the share of seeds on which a is
+    better, with the score interval of a proportion (Wilson 1927), which is valid near 0 and 1. Nothing is resampled.
 
     Otherwise it is the share of all pairs of a run of a and a run of b (the Mann–Whitney U over n_a n_b). The runs of
-    each are resampled on their own, the interval is the middle of what comes out, and n counts both. When a is better
-    in every pair, so it is in every resample: [1, 1] says that no loss was seen, not that there can be none.
+    each are resampled separately, the interval is the middle of the results, and n counts both. If a is better in every
+    pair, it is so in every resample: [1, 1] says that no loss was observed, not that there can be none.
     """
     _check_choice("better", better, ("lower", "higher"))
     worst = better == "lower"
@@ -244,11 +244,11 @@ def _of_a_proportion(share: float, n: int, level: float) -> Interval:
 
 
 def seeds_needed(differences: ArrayLike, found: Interval) -> int | None:
-    """How many seeds in all it takes at least to tell the mean from 0; any number, if the mean is small.
+    """A lower bound on the seeds needed to distinguish the mean from 0; if the mean is small, any number may be needed.
 
-    If the mean were μ, n = ((z + z′) sd / μ)² seeds, rounded up, would tell it from 0 in four of five studies, with
-    z and z′ the (1 + level)/2 and 0.8 quantiles of the normal distribution; at least 2, as one seed has no spread. But
-    μ is not known, and taken to be the end of its interval that is farthest from 0. None if all differences are 0.
+    If the mean were μ, n = ((z + z′) sd / μ)² seeds, rounded up, would distinguish it from 0 in four of five studies,
+    with z and z′ the (1 + level)/2 and 0.8 quantiles of the normal distribution; at least 2, as one seed has no spread.
+    μ is unknown, and is taken to be the end of its interval farthest from 0. None if all differences are 0.
 
     Args:
         differences: (n,), two or more.
@@ -264,9 +264,9 @@ def seeds_needed(differences: ArrayLike, found: Interval) -> int | None:
 
 
 def align_by_episode(curves: Runs) -> Vector:
-    """The curves (E_i,) as rows of one array (n, longest), with NaN where a run has no more episodes.
+    """Put curves (E_i,) into the rows of one array (n, longest), with NaN where a run has no more episodes.
 
-    `mean_and_error(…, ragged=True)` takes the mean over those runs that are still there.
+    `mean_and_error(…, ragged=True)` averages over the runs that are still there.
     """
     runs = [_numbers(f"curves[{i}]", curve) for i, curve in enumerate(curves)]
     if not runs:
@@ -280,10 +280,10 @@ def align_by_episode(curves: Runs) -> Vector:
 def align_by_steps(
     positions: Runs, values: Runs, grid: ArrayLike, *, between: Literal["step", "linear"] = "step"
 ) -> Vector:
-    """The values of each run, known at its increasing positions (E_i,), read at the same grid (G,): (n, G).
+    """Read the values of each run, known at increasing positions (E_i,), on a common grid (G,): (n, G).
 
-    Between two positions, "step" keeps the value of the earlier one and "linear" goes straight to the next. Before the
-    first and after the last position of a run nothing is known: NaN.
+    Between two positions, "step" keeps the value of the earlier one and "linear" interpolates. Before the first and
+    after the last position of a run, the result is NaN.
     """
     _check_choice("between", between, ("step", "linear"))
     if len(positions) != len(values) or len(values) == 0:
@@ -302,18 +302,18 @@ def align_by_steps(
 
 
 def cumulative_on_grid(steps: ArrayLike, reward: ArrayLike, points: int) -> tuple[Vector, Vector]:
-    """The reward of all episodes finished so far, against environment steps, up to the end of the shortest run.
+    """The cumulative reward of finished episodes against environment steps, up to the end of the shortest run.
 
-    So agents that need different numbers of steps per episode are compared at the same experience. A run is a
-    staircase that begins at 0 and rises by an episode's reward at its last step.
+    This compares agents with different numbers of steps per episode at equal experience. A run is a step function that
+    begins at 0 and rises by an episode's reward at its last step.
 
     Args:
         steps: (n, E), the steps of each episode of each run.
         reward: (n, E), the reward of each episode.
-        points: how many places to read, 2 or more.
+        points: number of grid points, 2 or more.
 
     Returns:
-        The places (points,), evenly spaced up to rounding to whole steps, and the rewards there (n, points).
+        The grid (points,), evenly spaced up to rounding to whole steps, and the rewards there (n, points).
     """
     lengths, earned = _by_episode("steps", steps, "reward", reward)
     wrong = lengths[(lengths < 1) | (lengths != np.floor(lengths))]
@@ -325,15 +325,15 @@ def cumulative_on_grid(steps: ArrayLike, reward: ArrayLike, points: int) -> tupl
 
 
 def on_update_grid(updates: ArrayLike, values: ArrayLike, grid: ArrayLike) -> Vector:
-    """What each episode was worth, against the value updates that its run had made when it ended.
+    """Read a value per episode against the value updates that its run had made when the episode ended.
 
-    So agents that make different numbers of updates per episode are compared at the same computation. At each place
-    stands the value of the last episode that was finished with at most so many updates. Before its first episode is
-    finished, and after the end of its last, nothing is known of a run: NaN.
+    This compares agents with different numbers of updates per episode at equal computation. Each grid point gets the
+    value of the last episode that was finished with at most that many updates. Before a run's first episode is
+    finished, and after the end of its last, the result is NaN.
 
     Args:
         updates: (n, E), value updates of each run up to the end of each episode.
-        values: (n, E), what was measured in the episode.
+        values: (n, E), the value of each episode.
         grid: (G,), the numbers of updates at which to read.
 
     Returns:
@@ -342,7 +342,7 @@ def on_update_grid(updates: ArrayLike, values: ArrayLike, grid: ArrayLike) -> Ve
     made, measured = _by_episode("updates", updates, "values", values, or_infinite=True)
     if (np.diff(made) < 0).any():
         raise InputError("updates: they fall within a run; expected how many were made up to the end of each episode")
-    last = np.diff(made, append=np.inf) > 0  # of the episodes that ended after equally many updates
+    last = np.diff(made, append=np.inf) > 0  # the last of the episodes that ended after equally many updates
     rows = range(len(made))
     return align_by_steps([made[i, last[i]] for i in rows], [measured[i, last[i]] for i in rows], grid)
 
@@ -356,7 +356,7 @@ def normalised(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _stratified(strata: list[Vector], statistic: Statistic, seed: int, level: float, resamples: int | None) -> Interval:
-    """The interval of the mean over strata of a statistic; unknown where a stratum is a single seed."""
+    """The interval of a statistic's mean over strata; unknown if a stratum is a single seed."""
     n = sum(x.size for x in strata)
     rng, resamples = _begin(seed, level, resamples, n)
     estimate = sum(float(statistic(x, axis=0)) for x in strata) / len(strata)
@@ -373,7 +373,7 @@ def _stratified(strata: list[Vector], statistic: Statistic, seed: int, level: fl
 def _begin(
     seed: int, level: float, resamples: int | None, n: int, quantities: int = 1
 ) -> tuple[np.random.Generator, int]:
-    """The generator, and how many resamples to make of n seeds."""
+    """The generator, and the number of resamples of n seeds."""
     _check_level(level)
     if resamples is None:
         resamples = resampling.how_many(n, quantities)
@@ -381,7 +381,7 @@ def _begin(
 
 
 def _numbers(field: str, values: ArrayLike, or_infinite: bool = False) -> Vector:
-    """Finite numbers (n,), or +∞ too, at least one."""
+    """Validate numbers (n,), finite or also +∞, at least one."""
     x = as_floats(field, values)
     if x.ndim != 1 or x.size == 0:
         raise InputError(f"{field}: shape {x.shape} given, expected (n,), at least one number")
@@ -390,7 +390,7 @@ def _numbers(field: str, values: ArrayLike, or_infinite: bool = False) -> Vector
 
 
 def _numbers_along(axis: int, values: ArrayLike, ragged: bool = False) -> Vector:
-    """Numbers of any shape, +∞ or, if they are ragged, NaN among them; at least one along the axis."""
+    """Validate numbers of any shape, possibly +∞ or, if ragged, NaN; at least one along the axis."""
     x = as_floats("values", values)
     if not -x.ndim <= axis < x.ndim or x.shape[axis] == 0:
         raise InputError(f"values: shape {x.shape} given, expected at least one value along axis {axis}")
@@ -399,12 +399,12 @@ def _numbers_along(axis: int, values: ArrayLike, ragged: bool = False) -> Vector
 
 
 def _refuse(field: str, x: Vector, or_infinite: bool) -> None:
-    """Raise where x is not finite; unless it may be infinite and is +∞."""
+    """Raise InputError if x is not finite; +∞ is valid if `or_infinite`."""
     refuse_non_finite(field, np.where(x == np.inf, 0, x) if or_infinite else x)
 
 
 def _table(field: str, values: ArrayLike) -> Vector:
-    """Finite numbers (n, m), at least one."""
+    """Validate finite numbers (n, m), at least one."""
     x = as_floats(field, values)
     if x.ndim != 2 or x.size == 0:
         raise InputError(f"{field}: shape {x.shape} given, expected (n, m), a row for each seed, at least one number")
@@ -415,7 +415,7 @@ def _table(field: str, values: ArrayLike) -> Vector:
 def _paired(
     field: str, values: ArrayLike, other: str, others: ArrayLike, or_infinite: bool = False
 ) -> tuple[Vector, Vector]:
-    """Two arrays (n,) that belong together entry by entry."""
+    """Validate two paired arrays (n,)."""
     x, y = _numbers(field, values, or_infinite), _numbers(other, others, or_infinite)
     _check_pairs(field, x, other, y)
     return x, y
@@ -429,7 +429,7 @@ def _check_pairs(field: str, x: Vector, other: str, y: Vector) -> None:
 def _by_episode(
     field: str, values: ArrayLike, other: str, others: ArrayLike, or_infinite: bool = False
 ) -> tuple[Vector, Vector]:
-    """Two arrays of finite numbers (n, E), one for each episode of each run, at least one; the others may be +∞."""
+    """Validate two arrays (n, E), by run and episode, at least one entry; finite, the second possibly +∞."""
     x, y = as_floats(field, values), as_floats(other, others)
     if x.ndim != 2 or x.size == 0:
         raise InputError(f"{field}: shape {x.shape} given, expected (n, E), E episodes of n runs, at least one")

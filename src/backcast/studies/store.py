@@ -1,17 +1,16 @@
-"""The run store: a directory in which what exists is done.
+"""The run store: a directory in which everything that exists is finished.
 
     DIR/units/<hash>.parquet   what some units measured: seed, episode and the metrics of a world
-    DIR/units/<hash>.json      its record: what determined each of them, in the order of the rows; versions, timings;
+    DIR/units/<hash>.json      its record: the identity of each unit, in the order of the rows; versions, timings;
                                the columns, the size and the checksum of the table
-    DIR/studies/<name>.json    a study that was run here, with how many seeds, and what its worlds say of themselves
-                               (of kinds and metrics that plugins register: what has to be known to read results)
-    DIR/failures/<…>.json      units that could not be performed the last time they were tried, and why
+        DIR/studies/<name>.json    a study that was run here, the number of seeds, and the descriptions of its worlds
+                                   (also what is needed to read results of third-party kinds and metrics)
+    DIR/failures/<…>.json      units that failed the last time they were tried, and why
 
-Studies and records end with a checksum of their own. Files are written beside their place and renamed, the record last:
-a unit without a record is not done and is run again.
-Whatever kills a study, at any moment, costs the units under way and nothing else.
+Studies and records end with their own checksum. Files are written under temporary names and renamed, the record last:
+a unit without a record is not done and is run again. Killing a study at any moment loses only the units under way.
 
-A directory may come from a stranger. Reading it runs nothing, imports nothing and makes no world.
+A directory may come from an untrusted source. Reading it runs nothing, imports nothing and makes no world.
 """
 
 import contextlib
@@ -40,14 +39,14 @@ from backcast.studies.unit_tables import write_table
 from backcast.studies.units import Failed, Finished, Unit
 from backcast.worlds.kinds import WORLDS
 
-FORMAT = 2  # of a directory; 1 had no checksums, and did not know what worlds say of themselves
+FORMAT = 2  # format of a directory; 1 had no checksums and no descriptions of worlds
 AGAIN = "move it away to have its units run again"
-MOST_STUDY, MOST_RECORD = 16 * 2**20, 64 * 2**20  # bytes of a file that is read
-Shard = tuple[int, int]  # this one, counted from 1, and how many there are
+MOST_STUDY, MOST_RECORD = 16 * 2**20, 64 * 2**20  # size limits of files in bytes
+Shard = tuple[int, int]  # the number of the shard, from 1, and the number of shards
 
 
 class Asked(NamedTuple):
-    """A study, and how many seeds of it were asked for."""
+    """A study, and the number of seeds requested."""
 
     study: Study
     seeds: int
@@ -74,9 +73,9 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self, shard: Shard | None = None, when_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Be the only one who adds results, or the only one of this shard; wait while another one is.
+        """Acquire the right to add results, exclusively or for one shard; wait while another process has it.
 
-        Who waits goes on when the other has finished or was killed, and finds done what the other did.
+        The waiting process continues when the other has finished or was killed, and skips what the other did.
         """
         with locked(self.directory / ".lock", when_waiting, shared=shard is not None):
             self._remove_remains()
@@ -87,12 +86,12 @@ class Store:
                 yield
 
     def _remove_remains(self) -> None:
-        """Remove what was being written when somebody was killed; other shards, jobs and reports may be writing now."""
+        """Remove incomplete files of killed processes; other shards, jobs and reports may be writing now."""
         for name in (".", "units", "studies", "failures", "figures"):
             remove_remains(self.directory / name)
 
     def add_study(self, study: Study, seeds: int | None = None) -> None:
-        """Remember a study, so that reports and exports know what belongs to it, and the most seeds ever asked for."""
+        """Store a study, so that reports and exports know what belongs to it, and the most seeds ever requested."""
         path = self.directory / "studies" / f"{study.name}.json"
         known: dict[str, Any] = {
             "format": FORMAT,
@@ -111,7 +110,7 @@ class Store:
             part.write_text(seal(json.dumps(known, indent=1)), encoding="utf-8")
 
     def _plain(self, study: Study) -> dict[str, Any]:
-        """A study as plain data; the paths of files that are in this directory begin there, as it may be moved."""
+        """A study as plain data; paths of files in this directory are relative to it, as it may be moved."""
         plain = study.model_dump(mode="json", exclude_defaults=True)
         here = self.directory.absolute()
         for world in plain["worlds"]:
@@ -129,7 +128,7 @@ class Store:
         return _stored(path, _read_json(path, MOST_STUDY))
 
     def put(self, performed: Performed) -> None:
-        """Keep what came of a batch: as one file what was measured, and a file for each unit that failed."""
+        """Store the outcome of a batch: one file of measurements, and a file for each failed unit."""
         finished = [outcome for outcome in performed.outcomes if isinstance(outcome, Finished)]
         if finished:
             self._put_finished(finished, performed.machine)
@@ -164,7 +163,7 @@ class Store:
             part.write_text(json.dumps(what, indent=1) + "\n", encoding="utf-8")
 
     def forget_failures(self, units: Sequence[Unit]) -> None:
-        """Forget that these units, which are tried again, could not be performed."""
+        """Remove the failures of these units, which are tried again."""
         known = {path.stem for path in visible(self.directory / "failures")}
         for unit in units if known else ():
             for name in known.intersection(f"{unit.cell.group}-{seed}" for seed in unit.seeds):
@@ -176,7 +175,7 @@ class Store:
             yield path.stem, self.record(path.stem)
 
     def record(self, key: str) -> dict[str, Any]:
-        """The record of a file; one that older versions wrote is about a single unit."""
+        """The record of a file; records of older versions have a single unit."""
         path = self.directory / "units" / f"{key}.json"
         record = _read_json(path, MOST_RECORD)
         return record if "units" in record else {**record, "units": [record]}
@@ -186,7 +185,7 @@ class Store:
         return Index(self.batches(), self.directory / "units")
 
     def foreign_files(self) -> list[Path]:
-        """Files among the units that Backcast did not write; they are left alone."""
+        """Files among the units that were not written by Backcast; they are left alone."""
         mine = {".json", ".parquet", ".part"}
         return [
             path
@@ -195,17 +194,17 @@ class Store:
         ]
 
     def table(self, key: str) -> Path:
-        """Where the table of a file is."""
+        """The path of the table of a file."""
         return self.directory / "units" / f"{key}.parquet"
 
 
 def visible(folder: Path) -> list[Path]:
-    """The .json files of a folder, but for hidden ones, which are not Backcast's."""
+    """The .json files of a folder, except hidden ones, which are not Backcast's."""
     return [path for path in sorted(folder.glob("*.json")) if not path.name.startswith(".")]
 
 
 def _stored(path: Path, found: dict[str, Any]) -> Asked:
-    """A study as it was written; before there were formats, the study alone."""
+    """Read a stored study; files without a format contain only the study."""
     folder = path.parent.parent
     if "format" not in found:
         study = stored_study(found, {}, str(path), folder)
@@ -217,7 +216,7 @@ def _stored(path: Path, found: dict[str, Any]) -> Asked:
 
 
 def _read_json(path: Path, most: int) -> dict[str, Any]:
-    """An object that Backcast wrote; refused if a later version did, or if it was changed since."""
+    """Read an object written by Backcast; raise InputError if it is from a later version or was changed."""
     try:
         content = read_regular(path, most)
         found = json.loads(content)

@@ -10,7 +10,7 @@ from backcast.worlds.world import Purpose
 
 
 def metrics_of(purpose: Purpose, plugins: Iterable[str]) -> list[Metric]:
-    """What is measured in worlds of this purpose; what else a process has registered makes no difference."""
+    """The metrics of worlds of this purpose; other metrics registered in the process are ignored."""
     packages = {_package(module) for module in plugins}
     return [each for each in metrics_in(purpose) if each.is_builtin or _package(each.home) in packages]
 
@@ -20,7 +20,7 @@ def _package(module: str) -> str:
 
 
 def checked_metric(name: str, known: Collection[str] = METRICS) -> Metric:
-    """The metric of this name; refused if it is none of those that are known."""
+    """Return the metric of this name; raise InputError if it is unknown."""
     if name not in known:
         raise InputError(f"metric: {name!r} given, expected one of {', '.join(known)}{nearest(name, known)}")
     return METRICS[name]

@@ -1,4 +1,4 @@
-"""What was tried in a study and what it scored, and what is to be said of trials that are not done yet."""
+"""Trials of a study and their scores, and warnings about unfinished trials."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -14,7 +14,7 @@ from backcast.studies.spec import Study
 
 
 class Scores(Protocol):
-    """What was measured in a study."""
+    """The measurements of a study."""
 
     @property
     def study(self) -> Study:
@@ -24,10 +24,10 @@ class Scores(Protocol):
         """The agents that were run in a world."""
 
     def metrics(self, world: str, agent: str) -> Sequence[str]:
-        """What was measured."""
+        """The metrics."""
 
     def curves(self, world: str, agent: str, metric: str) -> Vector:
-        """What was measured in each episode, (seeds, episodes)."""
+        """The metric in each episode, (seeds, episodes)."""
 
     def means(self, world: str, agent: str, metric: str) -> Vector:
         """The mean of each seed's curve, (seeds,)."""
@@ -37,7 +37,7 @@ class Scores(Protocol):
 
 
 class TrialResults(Scores, Protocol):
-    """What has to be known of a study."""
+    """What this module needs of a study."""
 
     @property
     def worlds(self) -> Sequence[str]:
@@ -53,7 +53,7 @@ class TrialResults(Scores, Protocol):
 
 
 class Trial(NamedTuple):
-    """What one agent with certain settings scored in one world, (seeds,)."""
+    """The scores of one agent, with certain settings, in one world, (seeds,)."""
 
     study: Study
     cell: Cell
@@ -62,12 +62,12 @@ class Trial(NamedTuple):
 
     @property
     def costs(self) -> Vector:
-        """The scores, negative where higher is better, (seeds,): lower is better."""
+        """The scores as costs, negated if higher is better, (seeds,)."""
         return METRICS[self.metric].sign * self.scores
 
     @property
     def candidate(self) -> "Candidate":
-        """What it is a trial of."""
+        """The candidate of this trial."""
         return self.study.name, self.cell.base, self.cell.point
 
 
@@ -75,14 +75,13 @@ Candidate = tuple[str, str, Point]  # a study, an agent of it and its settings
 
 
 def tried(result: Scores, world: str, metric: str | None = None, last: int | None = None) -> list[Trial]:
-    """What every agent of a world scored; nothing if the metric was not measured of all of them.
+    """The trials of all agents of a world; empty if the metric was not measured for all of them.
 
     Args:
-        result: of a study.
+        result: the results of a study.
         world: the name of one of its worlds.
-        metric: what to score by; None: what the world is judged by.
-        last: score so many episodes at the end; of a run that ended with its budget, the last that it ran;
-            None: all.
+        metric: the metric of the scores; None: the default metric of the world.
+        last: score only this many last episodes (the last before the budget was used up); None: all.
     """
     cells, study = result.cells(world), result.study
     chosen = metric or cells[0].world.judged_by
@@ -103,15 +102,15 @@ def _mean(result: Scores, world: str, cell: Cell, metric: str, last: int | None)
 
 
 def episodes_run(updates: Vector) -> Indices:
-    """The number of episodes of each run, (seeds,), without those that repeat the last when the budget is used up."""
+    """The number of episodes of each run, (seeds,), without those that repeat the last after the budget is used up."""
     found: Indices = (updates < updates[:, -1:]).sum(axis=1) + 1
     return found
 
 
 def names_of_worlds(found: Sequence[TrialResults], together: bool) -> dict[tuple[str, str], str]:
-    """What the worlds of each study are called; if studies come together, never several worlds the same.
+    """The names of the worlds of each study; if studies come together, different worlds get different names.
 
-    Worlds are the same if they are made alike and lived in for as long.
+    Worlds are the same if they are made alike and run for the same number of episodes.
     """
     same: dict[str, dict[tuple[str, int, int | None], list[str]]] = {}
     names = {}
@@ -136,7 +135,7 @@ def group_of(study: Study, world: str, cell: Cell, by: Sequence[str]) -> Point:
 def not_done(
     found: Sequence[TrialResults], names: dict[tuple[str, str], str], by: Sequence[str], metric: str | None
 ) -> dict[Point, dict[Candidate, list[str]]]:
-    """Of each group, what is not done, and in which worlds."""
+    """For each group, what is not done, and in which worlds."""
     undone: dict[Point, dict[Candidate, list[str]]] = {}
     for result in found:
         missing, study = set(result.missing), result.study
@@ -151,17 +150,17 @@ def not_done(
 
 
 class Unfinished(NamedTuple):
-    """Studies that are not complete, and what is not done of a group, with the worlds in which it is not."""
+    """Incomplete studies, and what is not done of a group, with the worlds concerned."""
 
     unfinished: set[str]
     undone: dict[Candidate, list[str]]
 
     def worlds(self) -> list[str]:
-        """Those in which something is not done."""
+        """The worlds in which something is not done."""
         return list(dict.fromkeys(world for worlds in self.undone.values() for world in worlds))
 
     def warnings(self, candidates: list[dict[str, Trial]], seeds: int) -> Iterator[str]:
-        """What is to be said of a group's studies."""
+        """Yield warnings about a group's studies."""
         trials = [next(iter(trials.values())) for trials in candidates]
         known = self.undone.keys() | {trial.candidate for trial in trials} if self.unfinished else set()
         for study in {trial.study.name: trial.study for trial in trials}.values():

@@ -1,4 +1,4 @@
-"""The tables of a store: written compactly, and read only if they are what their record says.
+"""The tables of a store: written compactly, and read only if they match their record.
 
 A table has a row for each run and episode, in the order of its record: seed, episode, value updates and the metrics of
 its world: `rmsve` and `rmsve_inner`, or `steps` and `reward`, and those of plugins.
@@ -20,7 +20,7 @@ from backcast.drivers.metrics import COUNTED, METRICS
 
 
 class Written(NamedTuple):
-    """What is recorded of a table, to check it against."""
+    """What the record stores to check a table."""
 
     columns: list[str]
     rows: int
@@ -29,7 +29,7 @@ class Written(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What is to be found in a table; of an older one columns and checksum are not known."""
+    """The expected content of a table; for older tables columns and checksum are unknown."""
 
     runs: int
     episodes: int
@@ -45,13 +45,13 @@ def write_table(parts: Sequence[pa.Table], path: Path) -> Written:
         path,
         compression="zstd",
         use_dictionary=[name for name in table.column_names if name not in COUNTED],
-        column_encoding=dict.fromkeys(COUNTED, "DELTA_BINARY_PACKED"),  # each is nearly as much more than the last
+        column_encoding=dict.fromkeys(COUNTED, "DELTA_BINARY_PACKED"),  # consecutive differences are nearly equal
     )
     return Written(table.column_names, len(table), path.stat().st_size, checksum(path))
 
 
 def columns(path: Path, expected: Expected) -> list[str]:
-    """The names of the columns of a table, if it is as it was written: no column or row may be missing."""
+    """Return the names of the columns of a table; raise InputError if it is damaged."""
     with _whole(path):
         if expected.sha256 is not None and checksum(path) != expected.sha256:
             raise InputError(f"{path}: it was changed after it was written, its checksum differs; {again(path)}")
@@ -71,7 +71,7 @@ def columns(path: Path, expected: Expected) -> list[str]:
 
 
 def column(path: Path, name: str, expected: Expected) -> NDArray[Any]:
-    """A column of a table whose columns were looked at, (runs, episodes)."""
+    """Return a column of a table whose columns were checked, (runs, episodes)."""
     with _whole(path):
         values = pq.read_table(path, columns=[name])[name]
         if values.null_count or not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
@@ -82,12 +82,12 @@ def column(path: Path, name: str, expected: Expected) -> NDArray[Any]:
 
 
 def again(path: Path) -> str:
-    """What to do about a table that is damaged."""
+    """Say what to do about a damaged table."""
     return f"remove {path.stem}.json to have it run again, or see backcast verify {path.parent.parent}"
 
 
 def _measured(names: Sequence[str]) -> tuple[str, ...]:
-    """The metrics that belong together, of which an older table, without those of plugins, has some."""
+    """The group of metrics found in an older table, which has none of plugins."""
     own = [metric for metric in METRICS.values() if metric.is_builtin]
     those = [tuple(each.name for each in own if each.purpose == purpose) for purpose in ("prediction", "control")]
     return max(those, key=lambda names_of: sum(name in names for name in names_of))

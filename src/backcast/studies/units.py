@@ -1,4 +1,4 @@
-"""Units of work: some seeds of one agent in one world, and what comes of performing one."""
+"""Units of work: some seeds of one agent in one world; and their outcomes."""
 
 import contextlib
 import itertools
@@ -24,8 +24,8 @@ from backcast.studies.worldspec import WorldSpec
 from backcast.worlds import World
 from backcast.worlds.kinds import WORLDS
 
-BLOCK = 20  # seeds per unit at most
-MOST_ROWS = 2_000_000  # of the tables of a batch, as far as they are of several runs: what is held in memory at a time
+BLOCK = 20  # most seeds per unit
+MOST_ROWS = 2_000_000  # most rows of the tables of a batch of several runs, which are held in memory
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Unit:
 
     @property
     def label(self) -> str:
-        """Which agent and which world."""
+        """The agent and the world."""
         return f"{self.cell.label} in {self.cell.world.name}"
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A unit that was performed: what is to be recorded of it, and its table of seeds × episodes rows."""
+    """A performed unit: its record, and its table of seeds × episodes rows."""
 
     unit: Unit
     record: dict[str, Any]
@@ -57,7 +57,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Failed:
-    """A unit that could not be performed, and why."""
+    """A unit that failed, and why."""
 
     unit: Unit
     error: str
@@ -81,14 +81,14 @@ def all_units(study: Study, seeds: int) -> Iterator[Unit]:
 
 
 def compile_for(unit: Unit) -> None:
-    """Have compiled what performing a unit needs; what is wrong with the unit shows when it is performed."""
+    """Compile what performing a unit needs; errors of the unit show up when it is performed."""
     with contextlib.suppress(Exception):
         import_plugins(unit.cell.plugins)
         prepare(world_of(unit.cell.world), unit.cell.agent, unit.seeds[0], 1)
 
 
 def perform(unit: Unit, threads: int = 0) -> Outcome:
-    """Run a unit in this process, by default in this thread; whatever it raises, but for Ctrl-C, is the outcome."""
+    """Run a unit in this process, by default in this thread; any exception except Ctrl-C becomes the outcome."""
     started = time.perf_counter()
     try:
         cell = unit.cell
@@ -105,7 +105,7 @@ def perform(unit: Unit, threads: int = 0) -> Outcome:
 
 
 def finished(unit: Unit, runs: Runs, seconds: float) -> Finished:
-    """A unit whose runs were made, within so many seconds."""
+    """The outcome of a unit whose runs took `seconds`."""
     return Finished(unit, _record(unit, runs, seconds), _table(runs, unit.cell.plugins))
 
 
@@ -116,7 +116,7 @@ def world_of(specification: WorldSpec) -> World:
 
 
 def _record(unit: Unit, runs: Runs, seconds: float) -> dict[str, Any]:
-    """What is known of a unit besides its table; lists have an entry for each seed."""
+    """The record of a unit; lists have an entry for each seed."""
     return {
         **unit.cell.identity(),
         "group": unit.cell.group,
@@ -136,8 +136,8 @@ def _record(unit: Unit, runs: Runs, seconds: float) -> dict[str, Any]:
 def _table(runs: Runs, plugins: tuple[str, ...]) -> pa.Table:
     """Seed, episode, value updates and the metrics of a world, a row for each seed and episode.
 
-    Backcast's own metrics are as they were counted. Others are without what follows when a run diverged: to find that
-    out later takes the steps of each episode, which tables of prediction worlds do not have.
+    Backcast's own metrics are stored as counted. Other metrics are stored with values after divergence replaced:
+    finding these later takes the steps of each episode, which tables of prediction worlds do not have.
     """
     seeds, episodes = runs.steps.shape
     columns: dict[str, Any] = {

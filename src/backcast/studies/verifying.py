@@ -1,4 +1,4 @@
-"""`backcast verify`: is every file of a results directory what its record says, and what is to be run again?"""
+"""`backcast verify`: check every file of a results directory against its record."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from backcast.studies.unit_tables import Expected, column, columns
 
 
 class Damage(NamedTuple):
-    """A file that is not as it should be: why, and how many runs are lost with it, if that is known."""
+    """A damaged file: the reason, and the number of runs lost with it, if known."""
 
     path: Path
     reason: str
@@ -24,17 +24,17 @@ class Damage(NamedTuple):
 
 @dataclass
 class Verified:
-    """What was found in a directory.
+    """The result of checking a directory.
 
     Attributes:
-        files: how many tables are whole.
-        runs: how many runs are in them.
-        unchecked: how many of these tables have no checksum, as an older version wrote them.
-        damaged: what is not as it should be.
-        gaps: studies of which runs are missing, in sentences.
-        strays: runs of no study that is here.
-        failures: units that could not be performed the last time.
-        others: files that are none of Backcast's, or tables without a record.
+        files: number of intact tables.
+        runs: number of runs in them.
+        unchecked: number of these tables without a checksum, as written by older versions.
+        damaged: damaged files.
+        gaps: studies with missing runs, in sentences.
+        strays: number of runs that belong to no study here.
+        failures: number of units that failed the last time.
+        others: files that are not Backcast's, or tables without a record.
     """
 
     files: int = 0
@@ -53,7 +53,7 @@ class Verified:
 
 
 def verify(directory: str | Path) -> Verified:
-    """Look at every file of a directory of results; nothing is changed."""
+    """Check every file of a directory of results; nothing is changed."""
     store = Store(directory)
     units, found, whole = store.directory / "units", Verified(), []
     records = visible(units)
@@ -76,7 +76,7 @@ def verify(directory: str | Path) -> Verified:
 
 
 def _look_at_studies(store: Store, index: Index, found: Verified) -> None:
-    """What is missing of each study, and how many runs belong to none."""
+    """Record the missing runs of each study, and the stray runs."""
     groups: set[str] = set()
     for path in visible(store.directory / "studies"):
         try:
@@ -91,7 +91,7 @@ def _look_at_studies(store: Store, index: Index, found: Verified) -> None:
 
 
 def _check(store: Store, key: str, record: dict[str, Any]) -> int:
-    """The number of runs of a file; raises InputError if it is not what its record says."""
+    """Return the number of runs of a file; raise InputError if it does not match its record."""
     expected = Index([(key, record)], store.directory / "units").expected[0]
     table = store.table(key)
     columns(table, expected)
@@ -101,7 +101,7 @@ def _check(store: Store, key: str, record: dict[str, Any]) -> int:
 
 
 def _check_order(record: dict[str, Any], table: Path, expected: Expected) -> None:
-    """Raise if the rows of an older table, of which there is no checksum, are not those of its record."""
+    """Raise InputError if the rows of an older table, without a checksum, do not match its record."""
     seeds = np.concatenate([unit["seeds"] for unit in record["units"]])
     wanted = {"seed": seeds[:, None], "episode": np.arange(expected.episodes)}
     for name, values in wanted.items():
@@ -110,7 +110,7 @@ def _check_order(record: dict[str, Any], table: Path, expected: Expected) -> Non
 
 
 def _runs_of(store: Store, key: str) -> int | None:
-    """How many runs a record is about, if it can be read at all."""
+    """The number of runs of a record, if it can be read."""
     try:
         return len(Index([(key, store.record(key))]).seed)
     except InputError:
@@ -118,7 +118,7 @@ def _runs_of(store: Store, key: str) -> int | None:
 
 
 def sentences(found: Verified, directory: Path) -> Iterator[str]:
-    """What was found, in words; the last ones say what to do."""
+    """Describe the result; the last sentences say what to do."""
     yield from (damage.reason for damage in found.damaged)
     yield from (f"{path}: it belongs to no record and is left alone" for path in found.others)
     old = f" ({found.unchecked:,} of them without a checksum, by an older version)" if found.unchecked else ""

@@ -1,11 +1,11 @@
-"""The worlds of a study, and what can be set about agents in them."""
+"""The worlds of a study, and settings of agents in them."""
 
 import functools
 import platform
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, NamedTuple, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
@@ -15,10 +15,11 @@ from backcast.core.files import checksum
 from backcast.core.setting_types import Setting
 from backcast.worlds import World
 from backcast.worlds.kinds import WORLDS, Picture, WorldKind
+from backcast.worlds.views import check_view
 from backcast.worlds.world import Judge, Purpose
 
 REGISTERED = 'or name the module that registers it in plugins = ["…"]'
-QUICK_FILE = 2**20  # bytes of a file that is read in no time
+QUICK_FILE = 2**20  # size of a file that is quick to read
 SHARED = {
     **{name: each for name, each in COMMON.items() if name not in ("frame", "learn")},
     "features": SETTINGS["features"],
@@ -26,14 +27,14 @@ SHARED = {
 
 
 def one_of(names: Collection[str], name: str, *hints: str) -> str:
-    """The name, if it is one of some; hints say what else to do about it."""
+    """Return a name if it is known; otherwise raise ValueError with hints."""
     if name not in names:
         raise ValueError("; ".join([f"expected one of {', '.join(names)}{nearest(name, names)}", *hints]))
     return name
 
 
 class Strict(BaseModel):
-    """A table of a study: it has no keys but its own, and does not change."""
+    """A table of a study: immutable, with a fixed set of keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +47,7 @@ class Strict(BaseModel):
         return given | {name: _quoted(given[name]) for name in numbers if name in given}
 
     def __copy__(self) -> Self:
-        """A copy that forgets what was worked out once: `model_copy` may change what it follows from."""
+        """A copy without cached values, because `model_copy` may change what they depend on."""
         copied = super().__copy__()
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[name]
@@ -64,20 +65,20 @@ class _Quoted:
 
 
 def _quoted(given: object) -> Any:
-    """What was given, text marked as such, in lists, too."""
+    """Mark text, also within lists."""
     if isinstance(given, (list, tuple)):
         return [_quoted(each) for each in given]
     return _Quoted(given) if isinstance(given, str) else given
 
 
 def _is_numeric(annotation: object) -> bool:
-    """Whether a type is made of numbers alone: int, float | None, tuple[int, ...]."""
+    """Whether a type consists of numbers only: int, float | None, tuple[int, ...]."""
     parts = [each for each in get_args(annotation) if each not in (NoneType, Ellipsis)]
     return all(map(_is_numeric, parts)) if parts else annotation in (int, float)
 
 
 class _Shared(Strict):
-    """Settings that a world has for all agents in it; None: as they are given to each."""
+    """Settings of a world for all its agents; None: as given for each agent."""
 
     def given(self) -> dict[str, Any]:
         """Only what was set."""
@@ -89,7 +90,7 @@ class _Shared(Strict):
 
 
 def optional_fields(settings: Iterable[Setting]) -> Any:
-    """A field for each setting, as pydantic makes a model of them; None: it was not given."""
+    """Pydantic fields for settings; None: not given."""
     return {each.name: (each.of | None, None) for each in settings}
 
 
@@ -97,7 +98,7 @@ Settings: Any = create_model("Settings", __base__=_Shared, __module__=__name__, 
 
 
 def _content(path: Path, expected: str | None) -> str:
-    """The SHA-256 of the file of a world; refused if another one is expected."""
+    """The SHA-256 of the file of a world; raise InputError if another one is expected."""
     try:
         found = checksum(path)
     except OSError as error:
@@ -114,13 +115,13 @@ def _content(path: Path, expected: str | None) -> str:
 
 
 class About(NamedTuple):
-    """What has to be known of a world to read results of runs in it.
+    """What is needed of a world to read results of runs in it.
 
     Attributes:
-        name: what the world calls itself.
-        purpose: whether values are predicted there, or improved.
+        name: the world's own name.
+        purpose: whether values are predicted or improved.
         judged_by: the metric by which agents are compared there (`World.judged_by`).
-        picture: what figures show of it, if its kind is not one of Backcast's own, which say it again when asked.
+        picture: the picture in figures, for third-party kinds; Backcast's own kinds make it on demand.
     """
 
     name: str
@@ -137,17 +138,17 @@ class About(NamedTuple):
 class WorldSpec(Strict):
     """A world of a study: its kind, one of `backcast.worlds.kinds.WORLDS`, and the keys of that kind.
 
-    `label` is its name in tables and figures, if it is not to be the world's own; `view` says what agents with a
-    network observe of its states.
+    `label` is its name in tables and figures, if different from the world's own; `view` sets what agents with a network
+    observe of its states.
     """
 
-    model_config = ConfigDict(extra="allow")  # the keys of its kind, checked
+    model_config = ConfigDict(extra="allow")  # the keys of its kind, validated
 
     kind: str
     label: str | None = Field(default=None, min_length=1, max_length=100)
     episodes: int | None = Field(default=None, ge=1)
     updates: int | None = Field(default=None, ge=1)
-    view: Literal["onehot", "coordinates", "pixels"] | None = None
+    view: str | None = None
     settings: Settings = Settings()
 
     @model_validator(mode="before")
@@ -159,6 +160,11 @@ class WorldSpec(Strict):
         common = {name: value for name, value in given.items() if name in cls.model_fields}
         return common | checked_keys(kind, {name: value for name, value in given.items() if name not in common})
 
+    @field_validator("view")
+    @classmethod
+    def _known_view(cls, view: str | None) -> str | None:
+        return None if view is None else str(check_view(view))
+
     @field_validator("kind")
     @classmethod
     def _known(cls, kind: str) -> str:
@@ -169,17 +175,17 @@ class WorldSpec(Strict):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The keys of its kind that were given, and their values."""
+        """The given keys of its kind, and their values."""
         return dict(self.__pydantic_extra__ or {})
 
     @property
     def file(self) -> Path | None:
-        """The file that the world is in, if it is in one."""
+        """The file of the world, if there is one."""
         name = WORLDS[self.kind].file
         return None if name is None else Path(self.arguments[name])
 
     def build(self) -> World:
-        """The world; a random one without a seed is drawn anew for every seed of the study."""
+        """Make the world; a random world without a seed is drawn anew for every seed of the study."""
         kind, given = WORLDS[self.kind], self.arguments
         if kind.file is not None and self.file is not None:
             _content(self.file, given.pop("sha256", None))
@@ -188,21 +194,21 @@ class WorldSpec(Strict):
         return world if self.view is None else world.view(self.view)
 
     def located(self, folder: Path) -> Self:
-        """The same world, with the path of its file, if it has one, from this folder on."""
+        """The same world, with the path of its file, if any, relative to this folder."""
         key = WORLDS[self.kind].file
         if key is None:
             return self
         return self.model_copy(update={key: str((folder / self.arguments[key]).absolute())})
 
     def pinned(self) -> Self:
-        """The same world, with the content of its file as it is now; refused if it was known, and is another now."""
+        """The same world, with the checksum of its file; raise InputError if the file has changed."""
         if self.file is None:
             return self
         return self.model_copy(update={"sha256": _content(self.file, self.arguments.get("sha256"))})
 
     @functools.cached_property
     def about(self) -> About:
-        """What the world says of itself; it is made for that, unless it is known."""
+        """The description of the world, which is made for it unless the description is known."""
         world, kind = self.build(), WORLDS[self.kind]
         purpose = kind.purpose or world.purpose
         judged_by = "rmsve" if purpose == "prediction" else world.judged_by
@@ -210,19 +216,19 @@ class WorldSpec(Strict):
         return About(self.label or world.name, purpose, judged_by, picture)
 
     def knowing(self, about: About) -> Self:
-        """The same world, of which this is known: nothing is made or imported to find it out."""
+        """The same world with a known description, so that nothing is made or imported to find it."""
         known = self.model_copy()
         known.__dict__["about"] = about
         return known
 
     @property
     def known(self) -> About | None:
-        """What is known of it without making it; None if nothing is."""
+        """The description, if known without making the world; otherwise None."""
         return self.__dict__.get("about")
 
     @property
     def why_unmade(self) -> str:
-        """Why it is not made in passing, in a sentence; empty if that takes next to nothing and imports nothing."""
+        """Why a dry run does not make it, in a sentence; empty if making it is quick and imports nothing."""
         why = WORLDS[self.kind].sketch.why_unmade(self.arguments)
         if why or self.file is None:
             return why
@@ -230,11 +236,11 @@ class WorldSpec(Strict):
         return "" if quick else f"the file {self.file} was not read"
 
     def sketch(self, place: int | None = None) -> About:
-        """What can be said of the world in no time and without importing anything."""
+        """A quick description of the world, without importing anything."""
         return self.unmade(place) if self.why_unmade else self.about
 
     def unmade(self, place: int | None = None) -> About:
-        """What is usually the case with worlds of this kind; `place` of the world in its study tells them apart."""
+        """The default description of worlds of this kind; `place`, the position in the study, distinguishes them."""
         kind, number = WORLDS[self.kind], "" if place is None else f" {place}"
         own = kind.sketch.name(self.arguments) if self.file is None else self.file.stem
         seen = "" if self.view is None else f":{self.view}"
@@ -244,22 +250,22 @@ class WorldSpec(Strict):
         return About(name, "control", "reward" if kind.purpose is None else "steps")
 
     def refuse(self) -> None:
-        """Raise InputError if it is known without making it that it cannot be made."""
+        """Raise InputError if the world certainly cannot be made, without making it."""
         WORLDS[self.kind].sketch.refuse(self.arguments)
 
     @property
     def imports(self) -> str | None:
-        """The module that making it imports because an argument says so, as in "module:Env-v0"."""
+        """The module that an argument asks to import, as in "module:Env-v0"."""
         return WORLDS[self.kind].sketch.imports(self.arguments)
 
     @property
     def name(self) -> str:
-        """What the world calls itself."""
+        """The world's own name."""
         return self.about.name
 
     @property
     def purpose(self) -> Purpose:
-        """Whether values are predicted there, or improved."""
+        """Whether values are predicted or improved."""
         return WORLDS[self.kind].purpose or self.about.purpose
 
     @property
@@ -269,20 +275,20 @@ class WorldSpec(Strict):
 
     @property
     def picture(self) -> Picture:
-        """What figures show of it; a world that has a label is called that."""
+        """The picture in figures, under the label of the world if it has one."""
         known = None if self.known is None else self.known.picture
         its = known or WORLDS[self.kind].picture(self.arguments)
         return its._replace(title=self.label or its.title or self.name)
 
     @functools.cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the world itself: of a file its content, wherever it is."""
+        """What determines the world: for a file its content, not its path."""
         file, seen = WORLDS[self.kind].file, {} if self.view is None else {"view": self.view}
         return {"kind": self.kind, **{name: value for name, value in self.arguments.items() if name != file}, **seen}
 
 
 def checked_keys(kind: WorldKind, given: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a world as its kind has them; refused where one is missing, another's, or not what is allowed."""
+    """Validate the keys of a world; raise InputError on missing, unknown or invalid ones."""
     for name in given.keys() - kind.keys.keys():
         if any(name in other.keys for other in WORLDS.values()):
             raise ValueError(f"{name} does not belong to a {kind.name}; its keys are {', '.join(kind.keys)}")

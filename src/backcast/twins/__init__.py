@@ -1,1 +1,1 @@
-"""The same algorithms in plain NumPy: dense, slow and readable, to test and to measure against."""
+"""The same algorithms in plain NumPy: dense, slow and readable references for tests and benchmarks."""

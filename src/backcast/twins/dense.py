@@ -1,8 +1,8 @@
 """The paper's Algorithms 2, 3 and 4 in plain NumPy: dense, slow, readable, and the reference for the kernels.
 
-Every softmax row is a full row of logits, every planning update touches every state, as the algorithms are printed.
-`backcast.run` computes the same at the cost of the few states that were observed; tests feed both the same transitions
-and `backcast bench` times both.
+Every softmax row is a full row of logits, and every planning update changes every state, as the algorithms are printed.
+`backcast.run` computes the same at the cost of the observed states only; tests run both on the same transitions, and
+`backcast bench` times both.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ class Counter:
         self.averages, self.n = averages, np.zeros(shape)
 
     def share(self, entry: Any, weight: Vector | float = 1.0) -> Any:
-        """The weight, or where steps are averaged the weight over the sum of all so far; of one entry or of some."""
+        """The weight or, with averaged step sizes, the weight over the sum so far; of one entry or of several."""
         if not self.averages:
             return weight
         self.n[entry] += weight
@@ -72,7 +72,7 @@ class DenseTwin:
             self.pair_reward = exact.transition_reward(world.mdp, world.policy)
 
     def begin(self, rates: Vector, s: int) -> None:
-        """Pure forward planning from s' plans also from the first state of an episode; so do true backward rows."""
+        """Plan from the first state of an episode, in pure forward planning from s' and with true backward rows."""
         if not self.agent.plans_from_current:
             return
         if self.direction == "forward" and not self.agent.learn:
@@ -81,7 +81,7 @@ class DenseTwin:
             self.plan_backward(s, False, rates[ALPHA_PLAN])
 
     def observe(self, rates: Vector, s: int, a: int, r: float, s2: int, ends: bool, first: bool) -> None:
-        """One interaction: learn the model, learn the values, plan."""
+        """Process one interaction: learn the model, learn the values, plan."""
         if not self.true:
             self.learn_model(s, a, r, s2, ends, rates[ALPHA_MODEL])
         if self.agent.learn:
@@ -106,7 +106,7 @@ class DenseTwin:
         self.state_reward[s2] += alpha * self.of_states.share(s2) * (r - self.state_reward[s2])
 
     def plan(self, s: int, s2: int, ends: bool, first: bool, alpha: float) -> None:
-        """Plan from the state(s) that the frame and the mode say."""
+        """Plan from the state(s) given by the frame and the mode."""
         current, pure = self.agent.plans_from_current, not self.agent.learn
         if self.direction == "backward":
             if current:
@@ -139,7 +139,7 @@ class DenseTwin:
         return self.pair_reward[s] if self.setup.is_prediction else self.state_reward
 
     def _goes_on(self) -> Vector:
-        """1 for states that are taken to go on, 0 for those taken to end the episode."""
+        """1 for states assumed to be non-terminal, 0 for those assumed to be terminal."""
         if self.true:
             return np.where(self.terminal, 0.0, 1.0)
         if self.setup.is_prediction:

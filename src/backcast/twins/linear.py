@@ -1,4 +1,4 @@
-"""A plain NumPy agent with linear values in prediction: how one would write it, to be checked and measured against."""
+"""A plain NumPy agent with linear values in prediction: a readable reference for tests and benchmarks."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from backcast.values.linear import as_matrix, zero_values
 
 
 class LinearTwin:
-    """TD(0), alone or beside planning with an expectation model in the usual frame, by dense vectors and matrices.
+    """TD(0), alone or with planning by an expectation model in the default frame, in dense vectors and matrices.
 
-    The second moments of predecessors are kept as weights of states, as in `BackwardExpectation`: for d features a
-    tensor (d, d, d) would be too large to measure anything against.
+    The second moments of predecessors are stored as weights of states, as in `BackwardExpectation`: for d features a
+    tensor (d, d, d) would be too large for a benchmark.
 
     Attributes:
         w: (d,) the weights.
@@ -59,11 +59,11 @@ class LinearTwin:
         weights += np.outer(z, target)
 
     def estimate(self, weights: Vector, z: Vector) -> Vector:
-        """What is expected given z."""
+        """The expectation given z."""
         found: Vector = (z if self.inverse is None else self.inverse @ z) @ weights
         return found
 
     def fit_reward(self, z: Vector, outcome: Vector, r: float, alpha: float) -> None:
-        """One step of Θ, a row for each feature of the state that is conditioned on."""
+        """One step of Θ, with a row for each feature of the state conditioned on."""
         error = r - z @ self.theta @ outcome
         self.theta += np.outer(alpha * error / self.norm**2 * z, outcome)

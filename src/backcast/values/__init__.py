@@ -1,1 +1,1 @@
-"""What agents learn: values of states and actions, in a table or linear in features, and how agents act on them."""
+"""Values of states and actions, in a table or linear in features, and policies that act on them."""

@@ -1,7 +1,7 @@
-"""What learners and planners may ask of values, whether they stand in a table or are linear in features.
+"""The interface of values for learners and planners, whether values are a table or linear in features.
 
-A pair of a state and an action is the number s·A + a; in prediction A is 1, and q is v. What only a table can do
-(set one value without changing others, blend all of them with a number) is asked of `TableValues` by name.
+A state-action pair is the number s·A + a; in prediction A is 1, and q is v. Operations that only a table supports
+(setting one value without changing others, blending all of them with a number) are methods of `TableValues`.
 """
 
 from typing import Protocol
@@ -10,7 +10,7 @@ from backcast.core.arrays import Vector
 
 
 class Values(Protocol):
-    """Action values q(s, a) that can be read and moved."""
+    """Action values q(s, a) that can be read and updated."""
 
     @property
     def n_states(self) -> int:
@@ -30,22 +30,22 @@ class Values(Protocol):
         """A number that orders the actions of s as q does, and is equal where q is."""
 
     def probe(self, s: int, a: int) -> float:
-        """A number that is large where q(s, a) explodes."""
+        """A number that is large where q(s, a) diverges."""
 
     def predicted(self, s: int) -> float:
         """v(s), in prediction."""
 
     def move(self, pair: int, target: float, alpha: float) -> None:
-        """A step of size α towards a target: of q(s, a) in a table, along φ(s, a) if values are linear."""
+        """Make a step of size α towards a target: of q(s, a) in a table, along φ(s, a) if values are linear."""
 
     def nudge(self, pair: int, amount: float) -> None:
         """Add an amount: to q(s, a) in a table; times φ(s, a) to the weights if values are linear."""
 
     def prefetch_pair(self, pair: int) -> None:
-        """Ask memory for q(s, a) of a pair, which will be needed soon."""
+        """Prefetch q(s, a) of a pair."""
 
     def as_array(self) -> Vector:
-        """All values, (S, A); in Python only. If arrays of several are stacked, theirs, (n, S, A)."""
+        """All values, (S, A), or (n, S, A) of n stacked values; in Python only."""
 
     def as_weights(self) -> Vector | None:
-        """The weights of the features that were given, (A, d); None of a table. Likewise."""
+        """The weights of the given features, (A, d), or (n, A, d) if stacked; None for a table. In Python only."""

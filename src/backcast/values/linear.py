@@ -1,4 +1,4 @@
-"""Values that are linear in features, v(s) = x(s)ᵀw and q(s, a) = x(s)ᵀw_a, where few features of a state are not 0."""
+"""Values that are linear in features, v(s) = x(s)ᵀw and q(s, a) = x(s)ᵀw_a, with sparse features."""
 
 from typing import NamedTuple
 
@@ -15,13 +15,13 @@ _HUGE = 1e100  # squares of larger features would overflow
 
 @part
 class Features(NamedTuple):
-    """The features of each state: those that are not 0, at the places offset[s] … offset[s + 1] − 1.
+    """The nonzero features of each state, at the places offset[s] … offset[s + 1] − 1.
 
     Attributes:
         offset: (S + 1,).
-        which: (places,) which feature.
-        size: (places,) its size x_i(s).
-        norm: the largest ‖x(s)‖², to which steps of models are relative.
+        which: (places,), the index i of each feature.
+        size: (places,), its size x_i(s).
+        norm: the largest ‖x(s)‖², which scales the steps of models.
     """
 
     offset: Indices
@@ -52,10 +52,10 @@ class LinearValues(NamedTuple):
 
     Attributes:
         features: x(s).
-        w: (A · d,) the weights, those of action a from a · d on.
+        w: (A · d,), the weights; those of action a begin at a · d.
         n_actions: A.
         n_features: d.
-        n_given: how many of them the user gave: one more may be that of terminal states.
+        n_given: number of features given by the user; there may be one more for terminal states.
     """
 
     features: Features
@@ -78,7 +78,7 @@ class LinearValues(NamedTuple):
         return self.get(s, a)
 
     def probe(self, s: int, a: int) -> float:
-        """A number that is large where q(s, a) explodes: one of its weights."""
+        """A number that is large where q(s, a) diverges: one of its weights."""
         first = self.features.offset[s]
         return self.w[a * self.n_features + self.features.which[first]] if first < self.features.offset[s + 1] else 0.0
 
@@ -98,11 +98,11 @@ class LinearValues(NamedTuple):
         self.nudge(pair, alpha * (target - self.get(pair // self.n_actions, pair % self.n_actions)))
 
     def nudge(self, pair: int, amount: float) -> None:
-        """Along the features of a pair s·A + a: w ← w + amount · φ(s, a)."""
+        """Step along the features of a pair s·A + a: w ← w + amount · φ(s, a)."""
         add_features(self.w, self, pair, amount)
 
     def weight_at(self, key: int) -> float:
-        """One of the weights, of all actions: (A · d,)."""
+        """One of the weights of all actions, (A · d,)."""
         return self.w[key]
 
     def shift_weight(self, key: int, amount: float) -> None:
@@ -110,11 +110,11 @@ class LinearValues(NamedTuple):
         self.w[key] += amount
 
     def prefetch_pair(self, pair: int) -> None:
-        """Nothing: weights are few, and never far away."""
+        """Do nothing: there are few weights, and they stay in the cache."""
 
     @in_python
     def as_array(self) -> Vector:
-        """The values of all states, (S, A); of values that are stacked, (n, S, A)."""
+        """The values of all states, (S, A), or (n, S, A) if stacked."""
         if self.w.ndim > 1:
             return np.stack([picked(self, place).as_array() for place in range(len(self.w))])
         weights = self.w.reshape(self.n_actions, self.n_features)
@@ -123,13 +123,13 @@ class LinearValues(NamedTuple):
 
     @in_python
     def as_weights(self) -> Vector:
-        """The weights of the features that were given, (A, d); of values that are stacked, (n, A, d)."""
+        """The weights of the given features, (A, d), or (n, A, d) if stacked."""
         return self.w.reshape(*self.w.shape[:-1], self.n_actions, self.n_features)[..., : self.n_given]
 
 
 @kernel
 def add_features(vector: Vector, values: LinearValues, pair: int, amount: float) -> None:
-    """Add φ(s, a) of a pair s·A + a, times an amount, to a vector of the size of the weights."""
+    """Add amount · φ(s, a) of a pair s·A + a to a vector of the size of the weights."""
     s, start = pair // values.n_actions, pair % values.n_actions * values.n_features
     for k in range(values.features.offset[s], values.features.offset[s + 1]):
         vector[start + values.features.which[k]] += amount * values.features.size[k]
@@ -158,14 +158,14 @@ def constant(n_states: int) -> Features:
 
 
 def empty_features(n_states: int, width: int) -> Features:
-    """Room for `width` features, none larger than 1, of each of so many states that are not known yet."""
+    """Room for `width` features, none larger than 1, of each of `n_states` unknown states."""
     places = n_states * width
     offset, which = np.arange(n_states + 1) * width, np.zeros(places, dtype=np.int64)
     return Features(offset, which, np.zeros(places), float(width))
 
 
 def zero_values(features: Features, n_features: int, n_given: int, n_actions: int) -> LinearValues:
-    """Weights that are all 0."""
+    """Values with all weights 0."""
     return LinearValues(features, np.zeros(n_features * n_actions), n_actions, n_features, n_given)
 
 

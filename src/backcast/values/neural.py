@@ -67,6 +67,20 @@ class NeuralValues(NamedTuple):
         chosen = self.all(params, seen).argmax(axis=1)
         return jnp.take_along_axis(q, chosen[:, None], axis=1)[:, 0]
 
+    def errors(self, params: Params, target: Params, eyes: Eyes, batch: Transitions, discount: jax.Array) -> jax.Array:
+        """Errors r + γ max_a' q(s', a') − q(s, a), (n,), with γ = 0 where s' ends."""
+        ahead = jnp.where(batch.ends, 0.0, discount * self.best(params, target, eyes(batch.s2)))
+        return batch.r + ahead - self.of(params, eyes(batch.s), batch.a)
+
+    def gradients(self, params: Params, seen: jax.Array, a: jax.Array) -> jax.Array:
+        """∇ q(s, a) by all P parameters, (n, P), one row for each pair."""
+
+        def one(params: Params, seen: jax.Array, a: jax.Array) -> jax.Array:
+            return self.of(params, seen[None], a[None])[0]
+
+        rows = jax.vmap(jax.grad(one), (None, 0, 0))(params, seen, a)
+        return jnp.concatenate([leaf.reshape(len(a), -1) for leaf in jax.tree.leaves(rows)], axis=1)
+
     def learning_loss(
         self, params: Params, target: Params, eyes: Eyes, batch: Transitions, discount: jax.Array
     ) -> tuple[jax.Array, jax.Array]:

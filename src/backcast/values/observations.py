@@ -1,4 +1,4 @@
-"""Observations that are no numbers: each that is remembered gets one, so that agents can treat it as a state."""
+"""Non-discrete observations: each remembered one gets a number, so that agents can treat it as a state."""
 
 from collections import OrderedDict
 from typing import Any
@@ -11,15 +11,15 @@ from backcast.values.linear import Features, empty_features
 
 
 class Observations:
-    """A memory of observations. Those with the same features are the same state.
+    """A memory of observations. Observations with the same features are the same state.
 
-    When it is full, the quarter that was not seen for longest is forgotten, and its numbers are given again.
+    When it is full, the least recently seen quarter is forgotten, and its numbers are reused.
 
     Attributes:
         space: the space of observations, a Gymnasium Box.
         capacity: how many observations are remembered.
-        known: (1,) numbers below this one have been given.
-        forgotten: the numbers that were last taken back.
+        known: (1,), numbers below this one are assigned.
+        forgotten: the numbers that were freed last.
     """
 
     def __init__(self, space: object, capacity: int, seed: int) -> None:
@@ -31,7 +31,7 @@ class Observations:
         self._free: list[int] = []
 
     def features(self, recipe: FeatureMap) -> tuple[Features, int, int]:
-        """The features of all that is remembered, how many there are, and how many were given; written by `number`."""
+        """The features of all remembered observations, their number, and how many were given; written by `number`."""
         if recipe not in self._maps:
             bound = recipe.bind(self.space, self.seed)
             self._maps[recipe] = bound, empty_features(self.capacity, bound.width)
@@ -39,7 +39,7 @@ class Observations:
         return features, bound.n_features, bound.n_features
 
     def number(self, observation: object) -> int:
-        """The number of an observation; `forgotten` are the numbers that were taken back to make room for it."""
+        """Return the number of an observation; `forgotten` are the numbers freed to make room for it."""
         self.forgotten = self.forgotten[:0]
         coded = [(bound.of(observation), features) for bound, features in self._maps.values()]
         key = b"".join(array.tobytes() for code, _ in coded for array in code)

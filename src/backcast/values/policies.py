@@ -1,4 +1,4 @@
-"""How agents act: ε-greedily; and how probable that was, for those who learn about another policy."""
+"""The ε-greedy policy, and its probabilities for off-policy learning."""
 
 from backcast.core.compiling import kernel
 from backcast.core.randomness import Stream, uniform
@@ -7,12 +7,23 @@ from backcast.values.contract import Values
 
 @kernel
 def act(values: Values, s: int, epsilon: float, stream: Stream) -> int:
-    """An ε-greedy action; ties are broken uniformly at random."""
-    n_actions = values.n_actions
+    """Draw an ε-greedy action; ties are broken uniformly at random."""
+    a = explore(values.n_actions, epsilon, stream)
+    return a if a >= 0 else greedy(values, s, stream)
+
+
+@kernel
+def explore(n_actions: int, epsilon: float, stream: Stream) -> int:
+    """Draw a random action with probability ε; otherwise −1. The only action is always taken."""
     if n_actions == 1:
         return 0
-    if uniform(stream) < epsilon:
-        return int(uniform(stream) * n_actions)
+    return int(uniform(stream) * n_actions) if uniform(stream) < epsilon else -1
+
+
+@kernel
+def greedy(values: Values, s: int, stream: Stream) -> int:
+    """An action of the largest value; ties are broken uniformly at random."""
+    n_actions = values.n_actions
     best, ties, action = values.rank(s, 0), 1, 0
     for a in range(1, n_actions):
         rank = values.rank(s, a)
@@ -45,7 +56,7 @@ def greedy_chance(values: Values, s: int, a: int) -> float:
 
 @kernel
 def expected(values: Values, s: int, epsilon: float) -> float:
-    """What the ε-greedy policy expects, Σ_a π(a | s) q(s, a) = (1 − ε) max_a q(s, a) + ε / A Σ_a q(s, a)."""
+    """The value under the ε-greedy policy, Σ_a π(a | s) q(s, a) = (1 − ε) max_a q(s, a) + ε / A Σ_a q(s, a)."""
     total = 0.0
     for a in range(values.n_actions):
         total += values.get(s, a)

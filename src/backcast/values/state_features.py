@@ -1,4 +1,4 @@
-"""The features of the states of a world, with those of terminal states kept apart."""
+"""The features of a world's states, with those of terminal states kept separate."""
 
 from functools import lru_cache
 
@@ -11,14 +11,14 @@ from backcast.values.linear import Features, features_of, largest_norm
 from backcast.worlds.world import World
 
 
-@lru_cache(maxsize=32)  # the seeds of a run share them, and nobody writes to them
+@lru_cache(maxsize=32)  # the seeds of a run share them; read-only
 def features_of_states(recipe: FeatureMap, place: World | int, seed: int) -> tuple[Features, int, int]:
-    """The features of all states of a World (or of so many states), how many there are, and how many were given.
+    """The features of all states of a World (or of a number of states), their number, and how many were given.
 
     Args:
         recipe: a map of `backcast.features`.
         place: the world, or the number of states.
-        seed: of the run, where every seed draws its own features.
+        seed: seed of the run, for features that every seed draws anew.
     """
     matrix = recipe.bind(place, seed).sparse
     n_given = matrix.shape[1]
@@ -28,11 +28,11 @@ def features_of_states(recipe: FeatureMap, place: World | int, seed: int) -> tup
 
 
 def _with_ends_apart(matrix: Matrix, terminal: Mask) -> Matrix:
-    """Features in which terminal states share none with states that go on.
+    """Return features in which terminal states share none with non-terminal states.
 
-    Those that would, or that have no features, get one more feature, the same for all of them, so that models can be
-    asked what led to the end. Nothing but the probability that an exponential family leaves to all states moves its
-    weight away from 0.
+    Terminal states that would, or that have no features, get one common extra feature, so that models can represent
+    what led to the end. Its weight stays at 0, except for the probability that an exponential family leaves to all
+    states.
     """
     alive = np.flatnonzero(np.asarray(matrix[~terminal].astype(bool).sum(axis=0)).ravel())
     mixed = terminal & (np.asarray(matrix[:, alive].astype(bool).sum(axis=1)).ravel() > 0)
@@ -42,7 +42,7 @@ def _with_ends_apart(matrix: Matrix, terminal: Mask) -> Matrix:
     kept = sparse.dia_array((np.where(mixed, 0.0, 1.0)[None], [0]), shape=(len(mixed), len(mixed)))
     own = np.where(
         mixed, np.sqrt(largest_norm(matrix) or 1.0), 0.0
-    )  # as large as the others, so as not to learn slower
+    )  # as large as the others, so that it learns as fast
     apart = sparse.csr_array(sparse.hstack([kept @ matrix, sparse.csr_array(own[:, None])]))
     apart.eliminate_zeros()
     return apart

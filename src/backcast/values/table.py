@@ -8,11 +8,11 @@ from backcast.core import locality
 from backcast.core.arrays import Vector
 from backcast.core.compiling import in_python, kernel, part
 
-_SMALL = 1e-6  # a scale below it is written into the entries
+_SMALL = 1e-6  # a smaller scale is folded into the entries
 
 
 class Mapping(NamedTuple):
-    """What the entries u of a table mean: q = scale · u + shift."""
+    """The mapping from the entries u of a table to values: q = scale · u + shift."""
 
     scale: float
     shift: float
@@ -23,8 +23,8 @@ class Mapping(NamedTuple):
 class TableValues(NamedTuple):
     """Action values q(s, a) = scale · u[s·A + a] + shift; a prediction world has A = 1 and q is v.
 
-    Backward planning applies one and the same map v ← (1 − c) v + c y to all states that were never observed to
-    precede the reference state. Kept in this form, that costs two multiplications however many states there are.
+    Backward planning applies the same map v ← (1 − c) v + c y to all states that were never observed to precede the
+    reference state. In this form it costs two multiplications, whatever the number of states.
     """
 
     u: Vector
@@ -54,25 +54,25 @@ class TableValues(NamedTuple):
         self.u[pair] += amount * self.affine[2]
 
     def blend(self, share: float, target: float) -> None:
-        """For all pairs: q ← (1 − share) q + share · target. Afterwards, `rescale` once."""
+        """For all pairs: q ← (1 − share) q + share · target. Call `rescale` once afterwards."""
         self.affine[0] *= 1.0 - share
         self.affine[1] = (1.0 - share) * self.affine[1] + share * target
         self.affine[2] = 1.0 / self.affine[0]
 
     def mapping(self) -> Mapping:
-        """What the entries mean now: it lets `read` see values as they were before a `blend`."""
+        """The current mapping of the entries, with which `read` returns values as they were before a `blend`."""
         return Mapping(self.affine[0], self.affine[1], self.affine[2])
 
     def read(self, mapping: Mapping, pair: int) -> float:
-        """q(s, a) of a pair, if its entry still has the meaning it had."""
+        """q(s, a) of a pair under an earlier mapping."""
         return mapping.scale * self.u[pair] + mapping.shift
 
     def write(self, mapping: Mapping, pair: int, value: float) -> None:
-        """q(s, a) ← value of a pair, where entries now have this meaning."""
+        """q(s, a) ← value of a pair, under the current mapping."""
         self.u[pair] = (value - mapping.shift) * mapping.inverse
 
     def rescale(self) -> None:
-        """Write scale and shift into the entries if the scale has become small."""
+        """Fold scale and shift into the entries if the scale has become small."""
         if self.affine[0] < _SMALL:
             _fold(self)
 
@@ -81,7 +81,7 @@ class TableValues(NamedTuple):
         return self.u[s * self.n_actions + a]
 
     def probe(self, s: int, a: int) -> float:
-        """A number that is large where q(s, a) explodes."""
+        """A number that is large where q(s, a) diverges."""
         return self.get(s, a)
 
     def predicted(self, s: int) -> float:
@@ -97,12 +97,12 @@ class TableValues(NamedTuple):
         return self.affine[0] * most + self.affine[1]
 
     def prefetch_pair(self, pair: int) -> None:
-        """Ask memory for q(s, a) of a pair s·A + a, which will be needed soon."""
+        """Prefetch q(s, a) of a pair s·A + a."""
         locality.prefetch(self.u, pair)
 
     @in_python
     def as_array(self) -> Vector:
-        """All values, (S, A); of tables that are stacked, (…, S, A)."""
+        """All values, (S, A), or (…, S, A) if stacked."""
         values: Vector = self.affine[..., :1] * self.u + self.affine[..., 1:2]
         return values.reshape(*values.shape[:-1], -1, self.n_actions)
 

@@ -1,4 +1,4 @@
-"""What values move towards after a real step, and by how much they are off."""
+"""TD targets and TD errors of a real step."""
 
 from backcast.core.compiling import kernel
 from backcast.core.interaction import Step

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backcast.worlds.stepping import States, Table
 
 _DENSE_LIMIT = 2_000  # states, above which a world is sparse
-_MOST_LEVELS, _MOST_TRANSITIONS = 16, 1_000_000  # of chains that are drawn directly
+_MOST_LEVELS, _MOST_TRANSITIONS = 16, 1_000_000  # limits of chains that are drawn directly
 
 
 class LevelsSketch(Sketch):
@@ -37,7 +37,7 @@ class LevelsSketch(Sketch):
         }
 
     def picture(self, given: Given) -> Picture:
-        """Its levels, and whether there are more and more states or fewer and fewer."""
+        """The levels, and whether they grow or shrink."""
         sizes, branches = tuple(given["levels"]), given["branches"]
         if not sizes:
             return Picture()
@@ -62,10 +62,10 @@ def chain(
 
     Args:
         levels: the number of states of each level, two levels or more.
-        seed: which chain; None: every seed of a run draws its own, as in the paper.
+        seed: seed of the chain; None: every seed of a run draws its own, as in the paper.
         discount: γ, how much later rewards count.
-        branches: so many chains side by side, between which nothing leads; their rewards have mean 10 and −10 in turn.
-            A world in which it is wrong to take all states to be worth about the same.
+        branches: number of chains side by side, without transitions between them; their rewards have mean 10 and −10 in
+            turn. In such a world it is wrong to assume that all states have about the same value.
     """
     sizes = _checked(levels)
     if branches > min(sizes):
@@ -81,7 +81,7 @@ def _drawn_world(name: str, sizes: tuple[int, ...], discount: float, branches: i
 
 
 class PerSeed:
-    """Draws the world of a seed and remembers the last ones, for agents share them; a pickled copy remembers none."""
+    """Draws the world of a seed and caches the last ones, because agents share them; pickling drops the cache."""
 
     def __init__(self, draw: Callable[[int], World]) -> None:
         self._draw = draw
@@ -114,7 +114,7 @@ def _checked(levels: Sequence[int]) -> tuple[int, ...]:
 
 
 class _Drawn(NamedTuple):
-    """What is random about a chain: P(s' | s) from each level to the next, what the last step earns, and the start.
+    """The random parts of a chain: P(s' | s) from each level to the next, rewards of the last step, and the start.
 
     `flat` has all rows one after the other, and a 1 for each terminal state, which leads to itself.
     """
@@ -154,9 +154,9 @@ def _draw(sizes: tuple[int, ...], seed: int, discount: float, branches: int) -> 
 
 
 def _draw_directly(sizes: tuple[int, ...], seed: int, discount: float, branches: int) -> "tuple[Table, Vector] | None":
-    """The chain as a run needs it, (Table, v_π): by few operations, most of whose time NumPy needs no interpreter.
+    """Return the chain as a run needs it, (Table, v_π), with few NumPy operations, most of which release the GIL.
 
-    The bits are those that the FiniteMDP gives. None of a large chain, or where something has the probability 0.
+    The result is bitwise equal to that of the FiniteMDP. None for a large chain, or if a probability is 0.
     """
     from backcast.worlds.stepping import Table
 
@@ -190,7 +190,7 @@ def _values(rows: list[Vector], earned: Vector, discount: float) -> Vector:
 
 
 class _Graph(NamedTuple):
-    """What all chains of the same levels share, as in `Table`; nobody writes to it."""
+    """The parts of `Table` that all chains of the same levels share; read-only."""
 
     offset: Indices
     next_state: "States"

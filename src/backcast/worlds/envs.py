@@ -22,8 +22,8 @@ class TableEnv(gymnasium.Env[int, int]):
     """A finite world, stepped by the same random numbers as in `backcast.run`.
 
     ## Description
-    Any `backcast.worlds.World` as an environment. With `reset(seed=k)` it draws what a run with seed k draws. A world
-    that changes does so when so many steps have been taken since the last `reset` with a seed, all episodes together.
+    Any `backcast.worlds.World` as an environment. `reset(seed=k)` draws what a run with seed k draws. A world
+    that changes does so after the given number of steps since the last `reset` with a seed, over all episodes.
 
     ## Action space
     `Discrete(A)`; `Discrete(1)` in a prediction world, where there is nothing to choose.
@@ -38,7 +38,7 @@ class TableEnv(gymnasium.Env[int, int]):
     That of the world's transition.
 
     ## Episode end
-    Terminated in a terminal state; truncated after `max_steps` steps if the world or the caller says so.
+    Terminated in a terminal state; truncated after `max_steps` steps, if there is a limit.
 
     ## Arguments
     `world`; `max_steps` (default: the world's); `render_mode` "ansi" or "rgb_array".
@@ -62,11 +62,11 @@ class TableEnv(gymnasium.Env[int, int]):
 
     @property
     def current(self) -> World:
-        """The world that holds now."""
+        """The world that is in force now."""
         return self.world.at(self._taken)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        """Begin an episode; a seed also decides which world is drawn, if every seed draws its own."""
+        """Begin an episode; if every seed draws its own world, the seed determines it."""
         super().reset(seed=seed)
         if seed is not None:
             self.world, self._taken = self.family.draw(seed), 0
@@ -109,7 +109,7 @@ class ChainEnv(TableEnv):
     """A leveled random chain (see `backcast.worlds.chain`).
 
     ## Description
-    States form levels; every level leads to the next, the last one ends the episode. Used to study fan-in and fan-out.
+    States form levels. Every level leads to the next; the last one ends the episode. Used to study fan-in and fan-out.
 
     ## Action space
     `Discrete(1)`: there is nothing to choose.
@@ -122,7 +122,7 @@ class ChainEnv(TableEnv):
 
     ## Reward
     On entering the last level, drawn once per transition from a normal distribution with mean 10 and standard
-    deviation 10; else 0.
+    deviation 10; otherwise 0.
 
     ## Episode end
     Terminated in the last level; never truncated.
@@ -172,7 +172,7 @@ class MazeEnv(TableEnv):
     Find the goal in a grid with walls; the paper's maze of 6 by 8 cells if no text is given.
 
     ## Action space
-    `Discrete(4)`: up, right, down, left. A move into a wall or off the grid stays.
+    `Discrete(4)`: up, right, down, left. A move into a wall or off the grid has no effect.
 
     ## Observation space
     `Discrete(cells)`, numbered row by row, walls included.
@@ -181,7 +181,7 @@ class MazeEnv(TableEnv):
     A cell marked S, each equally likely.
 
     ## Reward
-    1 on entering a goal (with probability `reward_probability`), else 0.
+    1 on entering a goal (with probability `reward_probability`), otherwise 0.
 
     ## Episode end
     Terminated at a goal; truncated after `max_steps` steps (the paper's maze: 400).

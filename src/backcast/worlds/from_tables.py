@@ -1,4 +1,4 @@
-"""Worlds from tables that exist: a finite MDP, or a Gymnasium environment that carries its transitions."""
+"""Worlds from existing tables: a finite MDP, or a Gymnasium environment with a transition table."""
 
 import warnings
 from dataclasses import replace
@@ -31,7 +31,7 @@ _OFFERED = (
 
 
 def from_mdp(mdp: FiniteMDP, policy: ArrayLike | None = None, name: str = "mdp", max_steps: int | None = None) -> World:
-    """A world from a finite MDP; with a policy it is a prediction world, in which that policy is evaluated."""
+    """Make a world from a finite MDP. With a policy it is a prediction world, in which the policy is evaluated."""
     if not isinstance(mdp, FiniteMDP):
         raise InputError(f"mdp: {type(mdp).__name__} given, expected a backcast.FiniteMDP")
     pi = None if policy is None else as_policy(mdp, policy)
@@ -40,12 +40,12 @@ def from_mdp(mdp: FiniteMDP, policy: ArrayLike | None = None, name: str = "mdp",
 
 
 def from_file(path: str | Path, policy: str | None = None, max_steps: int | None = None) -> World:
-    """A world from a file that `FiniteMDP.save` wrote, which has the name of the file.
+    """Make a world from a file written by `FiniteMDP.save`. It is named after the file.
 
     Args:
-        path: of the file.
-        policy: "uniform" to evaluate the uniform policy; by default the policy that was saved with it, if there is one.
-        max_steps: where episodes are truncated.
+        path: path of the file.
+        policy: "uniform" to evaluate the uniform policy; by default the policy saved with it, if any.
+        max_steps: number of steps after which episodes are truncated.
     """
     if policy not in (None, "uniform"):
         raise InputError(f"policy: {policy!r} given, expected 'uniform', or none for that of the file")
@@ -62,10 +62,10 @@ def from_file(path: str | Path, policy: str | None = None, max_steps: int | None
 
 @register_world("mdp", called=from_file)
 def _in_a_study(file: Path, policy: Literal["uniform"] | None = None, max_steps: Steps | None = None) -> World:
-    """A world in a file.
+    """A world from a file.
 
     Args:
-        file: a file that `FiniteMDP.save` wrote.
+        file: a file written by `FiniteMDP.save`.
         policy: "uniform" to evaluate the uniform policy (default: the policy that was saved with it, if there is one).
         max_steps: where episodes are truncated.
     """
@@ -79,31 +79,31 @@ def from_gymnasium(
     max_steps: int | None = None,
     **options: Any,
 ) -> World:
-    """A world from a Gymnasium environment that carries its table, `env.unwrapped.P[s][a]`.
+    """Make a world from a Gymnasium environment that has a transition table, `env.unwrapped.P[s][a]`.
 
-    Such are FrozenLake, CliffWalking, Taxi and other "toy text" environments. An episode is truncated where the
-    environment's own time limit does it.
+    Examples are FrozenLake, CliffWalking, Taxi and the other "toy text" environments. Episodes are truncated by the
+    environment's own time limit.
 
     Args:
         env: the environment, or its id.
-        discount: γ, which a Gymnasium environment does not say.
+        discount: γ, which Gymnasium environments do not define.
         start: distribution of the first state; by default the environment's `initial_state_distrib`.
-        max_steps: where episodes are truncated, if it is not to be where the environment does it.
-        options: of `gymnasium.make`, with an id.
+        max_steps: number of steps after which episodes are truncated; by default the environment's limit.
+        options: keyword arguments of `gymnasium.make`, if `env` is an id.
 
     Examples:
         >>> from_gymnasium("FrozenLake-v1", is_slippery=False).mdp
         FiniteMDP(16 states, 4 actions, 64 transitions, discount 0.99, 5 terminal, dense)
     """
     if isinstance(env, str):
-        max_steps = options.pop("max_episode_steps", max_steps)  # what Gymnasium calls it
+        max_steps = options.pop("max_episode_steps", max_steps)  # Gymnasium's name for it
         if start is None and not options:
             return _by_id(env, discount, max_steps)
     return _read(_made(env, options), discount, start, max_steps)
 
 
 def _read(env: Any, discount: float, start: ArrayLike | None, max_steps: int | None) -> World:
-    """The world that an environment carries; a time limit around it counts."""
+    """Read the world from an environment, including the time limit of its wrapper."""
     limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
     limit = limit if max_steps is None else as_whole("max_steps", max_steps, 1)
     bare = env.unwrapped
@@ -143,13 +143,13 @@ def _read(env: Any, discount: float, start: ArrayLike | None, max_steps: int | N
 
 
 def _layout(bare: Any, n_states: int) -> Grid | None:
-    """Where the states of Gymnasium's own environments are drawn; of others that is not known."""
+    """The layout of the states of Gymnasium's own environments; None for others."""
     from gymnasium.envs.toy_text import CliffWalkingEnv, FrozenLakeEnv, TaxiEnv
 
     grid = None
     if isinstance(bare, FrozenLakeEnv):
         grid = full_grid(bare.nrow, bare.ncol, ("left", "down", "right", "up"))
-    elif isinstance(bare, CliffWalkingEnv):  # who falls off is at the start at once: cells of the cliff are not reached
+    elif isinstance(bare, CliffWalkingEnv):  # falling off returns to the start: the cliff's cells are never reached
         grid = full_grid(bare.shape[0], bare.shape[1], CLOCKWISE, unreached="T")
     elif isinstance(bare, TaxiEnv):
         grid = taxi()
@@ -157,14 +157,14 @@ def _layout(bare: Any, n_states: int) -> Grid | None:
 
 
 class TableSketch(Sketch):
-    """What is known of an environment by its id: `Name-v0`, or `module:Name-v0`, which imports the module."""
+    """What is known of an environment from its id: `Name-v0`, or `module:Name-v0`, which imports the module."""
 
     def name(self, given: Given) -> str:
         """Its id."""
         return str(given["id"]).rpartition(":")[2]
 
     def why_unmade(self, given: Given) -> str:
-        """It is made by others."""
+        """Why the environment is not made."""
         module = self.imports(given)
         why = "made" if module is None else f"looked at, as that would import the module {module!r}"
         return f"{given['id']!r} was not {why}"
@@ -175,12 +175,12 @@ class TableSketch(Sketch):
         return module if colon else None
 
     def refuse(self, given: Given) -> None:
-        """Raise if Gymnasium knows no environment of this id."""
+        """Raise InputError if Gymnasium has no environment with this id."""
         if self.imports(given) is None:
             _refuse_unknown(given["id"])
 
     def choices(self) -> dict[str, tuple[str, ...]]:
-        """Environments that are not too large to be drawn."""
+        """Environments that are small enough to draw."""
         import gymnasium
 
         return {"id": tuple(name for name in _OFFERED if name in gymnasium.registry)}
@@ -190,18 +190,18 @@ class TableSketch(Sketch):
 def _by_id(
     id: Annotated[str, Label("environment")], discount: Discount = _DISCOUNT, max_steps: Steps | None = None
 ) -> World:
-    """A world of Gymnasium's.
+    """A Gymnasium environment.
 
     Args:
-        id: the id of an environment that carries its table, such as "FrozenLake-v1".
-        discount: γ, which a Gymnasium environment does not say.
+        id: the id of an environment that has a transition table, such as "FrozenLake-v1".
+        discount: γ, which Gymnasium environments do not define.
         max_steps: where episodes are truncated (default: where the environment does it).
     """
     return _read(_made(id, {}), discount, None, max_steps)
 
 
 def _made(env: Any, options: dict[str, Any]) -> Any:
-    """The environment, made if its id is given."""
+    """Return the environment, made if its id is given."""
     import gymnasium
 
     if isinstance(env, str):
@@ -209,9 +209,9 @@ def _made(env: Any, options: dict[str, Any]) -> Any:
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 made = gymnasium.make(env, **options)
-        except Exception as error:  # anybody's code may raise anything
+        except Exception as error:  # third-party code may raise anything
             raise InputError(f"env: {env!r} cannot be made ({type(error).__name__}: {in_a_line(error)})") from error
-        for each in said:  # if it could be made, they are all there is to say
+        for each in said:  # if it was made, only its warnings are shown
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
         return made
     if not hasattr(env, "unwrapped"):
@@ -222,19 +222,19 @@ def _made(env: Any, options: dict[str, Any]) -> Any:
 
 
 def _refuse_unknown(name: str) -> None:
-    """Raise if Gymnasium knows no environment of this id, which must name no module: nothing is imported or made."""
+    """Raise InputError if Gymnasium has no environment with this id (without a module). Nothing is imported or made."""
     import gymnasium
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an older version, which is said when it is made
+            warnings.simplefilter("ignore")  # an older version; Gymnasium warns when it is made
             gymnasium.spec(name)
     except gymnasium.error.Error as error:
         raise InputError(f"env: {name!r} cannot be made ({in_a_line(error)})") from error
 
 
 def _what_train_can_do(env: Any) -> str:
-    """A sentence for those who have an environment without a table."""
+    """The part of the message that says how to use an environment without a table."""
     from gymnasium.spaces import Box, Discrete
 
     if not isinstance(env.action_space, Discrete):
@@ -250,7 +250,7 @@ def _what_train_can_do(env: Any) -> str:
 
 
 def unusable(space: object) -> str:
-    """Why observations that are neither a number nor a Box cannot be used, and what makes them usable."""
+    """Say why observations other than Discrete or Box cannot be used, and what to do."""
     return (
         f"its observation space is {space}, expected Discrete or Box: gymnasium.wrappers.FlattenObservation makes it"
         " a Box, for agents with features; TransformObservation may number its observations, for agents without"
@@ -267,7 +267,7 @@ def _start(bare: Any, given: ArrayLike | None, n_states: int) -> Vector:
 
 
 def _terminal(states: Indices, next_states: Indices, ends: Mask, start: Vector, n_states: int) -> Mask:
-    """The states in which episodes end. A state that ends some visits and not others is no Markov state: refused."""
+    """The states in which episodes end; raise InputError if entering a state ends the episode only sometimes."""
     terminal = np.zeros(n_states, dtype=np.bool_)
     terminal[next_states[ends]] = True
     goes_on = ~terminal[states]

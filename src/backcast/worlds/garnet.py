@@ -17,14 +17,14 @@ from backcast.worlds.kinds import Discount, Given, Probability, Seed, Sketch, St
 from backcast.worlds.world import World, refuse_large
 
 _STATES, _ACTIONS, _BRANCHING = 50, 1, 5
-_END, _REWARD = 0.05, 0.2  # where nothing is chosen; where episodes end by chance
+_END, _REWARD = 0.05, 0.2  # default with one action; default if episodes end by chance
 _TRIES = 100
-_PATIENCE = 100  # steps for each state, after which the search for a goal is given up
+_PATIENCE = 100  # steps per state, the default limit of an episode with a goal
 _DENSE_LIMIT = 1_000_000  # entries of P(s' | s, a), above which a world is sparse
 
 
 class Garnet(NamedTuple):
-    """The layout of a garnet: its sizes, the share of transitions that earn something, and how episodes end."""
+    """The layout of a garnet: its sizes, the share of rewarded transitions, and how episodes end."""
 
     states: int
     actions: int
@@ -34,7 +34,7 @@ class Garnet(NamedTuple):
 
     @property
     def has_goal(self) -> bool:
-        """Whether the last state is a goal to be found, rather than an end that comes by chance."""
+        """Whether the last state is a goal to reach, rather than an end that comes by chance."""
         return self.end == 0
 
 
@@ -68,38 +68,38 @@ def garnet(
     successors share the rest. With `end` 0 it is a goal: it is drawn as a successor like any other state.
 
     ## Actions
-    `actions` of them, without any order. With one action there is nothing to choose: a prediction world.
+    `actions` unordered actions. With one action there is nothing to choose: a prediction world.
 
     ## States
-    0 … `states` − 1, without any order but for the last, which is terminal.
+    0 … `states` − 1, unordered; the last is terminal.
 
     ## Start
-    Where the end comes by chance: any other state, all equally likely, so that all are visited. With a goal: state 0.
-    Some states may then never be reached. But the goal can be reached from all that are: otherwise the garnet is drawn
-    anew.
+    If the end comes by chance: any other state, all equally likely, so that all are visited. With a goal: state 0.
+    Some states may then never be reached, but the goal can be reached from every state that is: otherwise the garnet is
+    redrawn.
 
     ## Reward
-    A share `reward` of the transitions earns a number of its own, drawn once from the standard normal distribution; the
-    others earn nothing, and nor does an end by chance. Entering a goal earns 1.
+    A share `reward` of the transitions is rewarded, each with a number drawn once from the standard normal
+    distribution. All others earn nothing, as does an end by chance. Entering a goal earns 1.
 
     ## Episode end
-    Terminated in the last state. With a goal, truncated after `max_steps`, by default a hundred for each state.
+    Terminated in the last state. With a goal, truncated after `max_steps`, by default 100 per state.
 
     ## Reference
     Bhatnagar, Sutton, Ghavamzadeh and Lee, "Natural actor–critic algorithms", Automatica 45 (2009); after Archibald,
     McKinnon and Thomas, "On the generation of Markov decision processes", Journal of the Operational Research Society
-    46 (1995). There every transition earns something (`reward=1`) and episodes do not end.
+    46 (1995). There every transition is rewarded (`reward=1`) and episodes do not end.
 
     Args:
-        states: states, the terminal one included.
-        actions: actions in each state; 1: a prediction world.
-        branching: states that an action may lead to, besides an end by chance.
-        seed: which garnet; None: every seed of a run draws its own.
-        reward: the share of transitions that earn something; by default 0.2, and 0 where there is a goal.
+        states: number of states, the terminal one included.
+        actions: number of actions in each state; 1 makes a prediction world.
+        branching: number of states that an action may lead to, besides an end by chance.
+        seed: seed of the garnet; None: every seed of a run draws its own.
+        reward: share of rewarded transitions; by default 0.2, or 0 if there is a goal.
         end: the probability that a step ends the episode, 0 for a goal; by default 0.05 with one action, 0 with
             several.
         discount: γ, how much later rewards count.
-        max_steps: where episodes are truncated; by default a hundred steps per state where there is a goal.
+        max_steps: number of steps after which episodes are truncated; by default 100 per state if there is a goal.
 
     Examples:
         >>> garnet(states=20, actions=3, branching=2).mdp
@@ -174,7 +174,7 @@ def _draw_graph(layout: Garnet, rng: np.random.Generator) -> Indices:
 
 
 def _leads_to_the_goal(successors: Indices, layout: Garnet) -> bool:
-    """Whether the last state can be reached from all states that can be reached from the first."""
+    """Whether the last state can be reached from every state that is reachable from the first."""
     n, each = layout.states, layout.actions * layout.branching
     onward = successors[: -layout.actions].ravel()  # nothing is reached by way of the goal
     offset = np.append(each * np.arange(n), onward.size)
@@ -184,10 +184,10 @@ def _leads_to_the_goal(successors: Indices, layout: Garnet) -> bool:
 
 
 def _draw_subsets(rows: int, n: int, size: int, rng: np.random.Generator) -> Indices:
-    """In each row `size` different numbers below n in ascending order, each set equally likely, (rows, size).
+    """In each row draw `size` different numbers below n, in ascending order, each set equally likely, (rows, size).
 
-    Floyd's algorithm, in all rows at once: for j = n − size … n − 1 a number up to j joins the set or, if it is there
-    already, j itself does. It takes as long whatever n is.
+    Floyd's algorithm, in all rows at once: for j = n − size … n − 1 a number up to j joins the set or, if it is
+    already there, j itself does. The time does not depend on n.
     """
     chosen = np.empty((rows, size), dtype=np.int64)
     for k, j in enumerate(range(n - size, n)):
@@ -199,6 +199,6 @@ def _draw_subsets(rows: int, n: int, size: int, rng: np.random.Generator) -> Ind
 
 
 def _draw_pieces(rows: int, size: int, rng: np.random.Generator) -> Vector:
-    """In each row the lengths of the pieces into which uniform cuts divide the unit interval, (rows, size)."""
+    """In each row, the lengths of the pieces into which uniform cuts divide the unit interval, (rows, size)."""
     cuts = np.sort(rng.random((rows, size - 1)), axis=1)
     return np.diff(cuts, axis=1, prepend=0.0, append=1.0)

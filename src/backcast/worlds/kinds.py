@@ -1,10 +1,11 @@
-"""The kinds of worlds: how each is made, from what, and what can be said of it before it is made.
+"""The kinds of worlds: how each is made, its arguments, and what is known of it before it is made.
 
 A kind is a function that returns a World, and `register_world` gives it a name. Everything else follows from the
 function: its parameters are the keys of such a world in a study, the lab and `backcast list`, with their types, bounds
-and defaults from the signature and their meaning from the docstring. A world remembers its kind and the arguments that
-it was made from (`recipe_of`), so that a comparison in Python can be saved as a study. Backcast's own kinds are
-registered in the same way as anybody's.
+function. Its parameters are the keys of such a world in studies, the lab and `backcast list`: types, bounds and
+defaults come from the signature, the meaning from the docstring. A world remembers its kind and its arguments
+(`recipe_of`), so that a comparison made in Python can be saved as a study. Backcast's own kinds are registered in the
+same way as third-party kinds.
 """
 
 import functools
@@ -28,15 +29,15 @@ Seed = Annotated[int, Bounds(0), Label("world’s seed")]
 Steps = Annotated[int, Bounds(1, lab=1_000_000), Label("steps at most")]
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-OF_EVERY_WORLD = ("kind", "label", "episodes", "updates", "view", "settings", "sha256")  # keys that no kind may have
+OF_EVERY_WORLD = ("kind", "label", "episodes", "updates", "view", "settings", "sha256")  # keys that kinds may not use
 
 
 class Picture(NamedTuple):
-    """What figures show of a world.
+    """The picture of a world in figures.
 
     Attributes:
         title: the world in words; empty if its name says it all.
-        levels: how many states are in each of its levels, if it has some; a small picture shows them.
+        levels: number of states of each level, if it has levels; shown in a small picture.
         cells: the characters of a maze that a small picture shows, a line for each row.
     """
 
@@ -46,46 +47,46 @@ class Picture(NamedTuple):
 
 
 class Sketch(Protocol):
-    """What can be said of a world before it is made. To say it, nothing is imported and nothing large is made.
+    """What is known of a world before it is made. Nothing is imported and nothing large is made to find out.
 
-    A kind that has more to say than these defaults is registered with a class that inherits from this one.
+    To replace these defaults, register a kind with a class that inherits from this one.
     """
 
     def name(self, given: Given) -> str | None:
-        """What the world will call itself; None if that is known when it is made."""
+        """The name of the world; None if it is only known once the world is made."""
         return None
 
     def why_unmade(self, given: Given) -> str:
-        """Why a dry run does not make it, in a sentence; empty if making it takes no time and imports nothing."""
+        """Why a dry run does not make it, in a sentence; empty if making it is quick and imports nothing."""
         return ""
 
     def imports(self, given: Given) -> str | None:
-        """The module that making it imports because an argument says so."""
+        """The module that an argument asks to import, if any."""
         return None
 
     def refuse(self, given: Given) -> None:
-        """Raise InputError if it is known by now that it cannot be made."""
+        """Raise InputError if the world certainly cannot be made."""
         return
 
     def sizes(self, given: Given) -> dict[str, int]:
-        """How large it will be, for the lab, which has a limit for each of these words."""
+        """The sizes of the world, for the lab's limits."""
         return {}
 
     def tidy(self, given: Given) -> dict[str, Any]:
-        """The same keys and values as they were understood, to be written down for people."""
+        """The keys and values in a normal form, for display."""
         return dict(given)
 
     def choices(self) -> dict[str, tuple[str, ...]]:
-        """The keys for which the lab offers some values, and these values."""
+        """The keys for which the lab offers a list of values, and these values."""
         return {}
 
     def picture(self, given: Given) -> Picture:
-        """What figures show of it; keys that were not given have their defaults."""
+        """The picture in figures; keys that are not given have their defaults."""
         return Picture()
 
 
 class Unremarkable(Sketch):
-    """The sketch of a world that is made in no time."""
+    """The sketch of a world that is quick to make."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +94,16 @@ class WorldKind(Registered):
     """A kind of world.
 
     Attributes:
-        name: what studies call it.
-        make: from keyword arguments to the world; they are checked.
-        keys: the arguments, in their order, the discount last.
+        name: name in studies.
+        make: the function from keyword arguments to the world; it validates them.
+        keys: the arguments, in order, the discount last.
         required: those without a default.
-        purpose: what an agent does there; None: each world says it for itself.
-        label: what the lab calls it; empty if it is not offered there.
+        purpose: what an agent does in these worlds; None if it depends on the world.
+        label: label in the lab; empty if it is not offered there.
         called: the function that Python code calls instead of `make`, with required keys by position.
-        drawn: whether every seed of a study draws a world of its own unless the key `seed` is given.
+        drawn: whether every seed of a study draws its own world unless the key `seed` is given.
         file: the key that is the path of a file, if there is one.
-        sketch: what can be said of such a world before it is made.
+        sketch: what is known of such a world before it is made.
     """
 
     name: str
@@ -118,16 +119,16 @@ class WorldKind(Registered):
 
     @property
     def function(self) -> Callable[..., World]:
-        """What was registered, or what Python code calls in its place."""
+        """The registered function, or the one that Python code calls in its place."""
         return self.called or self.make
 
     @property
     def summary(self) -> str:
-        """One line for `backcast list`."""
+        """The line in `backcast list`."""
         return first_line(self.function.__doc__)
 
     def picture(self, given: Given) -> Picture:
-        """What figures show of such a world."""
+        """The picture of such a world in figures."""
         return self.sketch.picture({**{name: key.default for name, key in self.keys.items()}, **given})
 
 
@@ -145,19 +146,19 @@ def register_world(
     called: Callable[..., World] | None = None,
     sketch: Sketch | None = None,
 ) -> Callable[[Callable[P, World]], Callable[P, World]]:
-    """Decorator: make a function that returns a World available as a kind of world.
+    """Decorator: register a function that returns a World as a kind of world.
 
-    A parameter is a key of such a world in a study if its annotation is plain data: int, float, bool, str, a Literal of
-    words, a sequence of these, or a Path, which is a file that is known by its content. `Annotated[int, Bounds(1)]` has
-    bounds; arguments outside them are refused before the function is called. Where `seed` may be None, every seed of a
-    study draws a world of its own. The first line of the docstring and its section "Args" are shown by `backcast list`.
+    A parameter is a key of such a world in a study if its annotation is plain data: int, float, bool, str, a Literal
+    of words, a sequence of these, or a Path, which is a file identified by its content. `Annotated[int, Bounds(1)]`
+    has bounds; arguments outside them are refused before the function is called. If `seed` may be None, every seed of
+    a study draws its own world. `backcast list` shows the first line of the docstring and its section "Args".
 
     Args:
-        name: what studies call it.
-        purpose: "prediction" or "control" if all such worlds are for that; by default each world says it for itself.
-        label: what the lab calls it; by default it is not offered there. Its numbers should then have bounds.
+        name: name in studies.
+        purpose: "prediction" or "control" if all such worlds have that purpose; by default it depends on the world.
+        label: label in the lab; by default it is not offered there. Its numbers should then have bounds.
         called: the function that Python code calls, if it is another one.
-        sketch: what can be said of such a world before it is made, if that is more than its name.
+        sketch: what is known of such a world before it is made, if that is more than its name.
     """
 
     def add(make: Callable[P, World]) -> Callable[P, World]:
@@ -187,7 +188,7 @@ def register_world(
 
 
 def keys_of(name: str, make: Callable[..., World]) -> dict[str, Setting]:
-    """What can be set about a world that a function makes; arguments that are no plain data are for Python alone."""
+    """Return the settings of worlds made by a function; arguments that are not plain data are for Python only."""
     hints, meanings = get_type_hints(make, include_extras=True), _meanings(make.__doc__ or "")
     keys = {}
     for each in inspect.signature(make).parameters.values():
@@ -208,7 +209,7 @@ def keys_of(name: str, make: Callable[..., World]) -> dict[str, Setting]:
 
 
 def _meanings(documentation: str) -> dict[str, str]:
-    """The first sentence about each argument in the section "Args" of a docstring."""
+    """The first sentence on each argument in the section "Args" of a docstring."""
     _, _, section = inspect.cleandoc(documentation).partition("Args:\n")
     section = re.split(r"\n\S", section)[0]
     found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", section, re.M)
@@ -216,9 +217,9 @@ def _meanings(documentation: str) -> dict[str, str]:
 
 
 def _checking(name: str, make: Callable[P, World], keys: Mapping[str, Setting]) -> Callable[P, World]:
-    """The same function, which checks what it is given and whose worlds know how they were made.
+    """Wrap a function to validate its arguments and record them in the world it makes.
 
-    A seed is always told: to studies, a world without one is drawn anew by each of their seeds.
+    A seed is always recorded: in studies, a world without one is drawn anew by each seed.
     """
     signature = inspect.signature(make)
     usual = {each.name: each.default for each in signature.parameters.values() if each.name != "seed"}
@@ -239,26 +240,26 @@ def _checking(name: str, make: Callable[P, World], keys: Mapping[str, Setting]) 
             for key, value in bound.arguments.items()
             if value is not None and value is not usual.get(key) and not (key in further and not value)
         }
-        world.__dict__["_recipe"] = Recipe(name, given)  # no field: a copy that is changed was made otherwise
+        world.__dict__["_recipe"] = Recipe(name, given)  # not a field: a modified copy was made differently
         return world
 
     return made
 
 
 class Recipe(NamedTuple):
-    """The kind of a world and what the function that makes it was given, without what is the default anyway."""
+    """The kind of a world and the arguments it was made with, without defaults."""
 
     kind: str
     arguments: dict[str, Any]
 
 
 def recipe_of(world: World) -> Recipe | None:
-    """How a world was made; None if that is not known."""
+    """How a world was made; None if unknown."""
     return world.__dict__.get("_recipe")
 
 
 def picture_of(world: World, name: str) -> Picture:
-    """What figures show of a world that has this name; its kind says it, if that is known."""
+    """The picture in figures of a world with this name, from its kind if that is known."""
     recipe = recipe_of(world)
     its = Picture() if recipe is None or recipe.kind not in WORLDS else WORLDS[recipe.kind].picture(recipe.arguments)
     return its._replace(title=its.title if its.title and name == world.name else name)

@@ -1,6 +1,6 @@
-"""Where the states of a world are drawn, for worlds that have no levels and are no mazes: in a row, or in cells.
+"""Layouts: where the states of a world are drawn if it has no levels and is no maze, in a row or in cells.
 
-A world says it by `World.layout`. What is drawn changes nothing about the world: what it does is in its MDP.
+A world sets it with `World.layout`. A layout changes nothing about the world, whose dynamics are in its MDP.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Group(NamedTuple):
 
 
 class Drawing:
-    """A layout that says where states are drawn, and nothing else."""
+    """A layout that only says where states are drawn."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,13 @@ class Grid(Drawing):
     """States in cells of 1 × 1.
 
     Attributes:
-        x: how far the left edge of each state's cell is from the left, (S,).
-        y: how far its upper edge is from the top, (S,).
+        x: distance of the left edge of each state's cell from the left, (S,).
+        y: distance of its upper edge from the top, (S,).
         names: what each state is called, (S,).
-        actions: what actions are called, (A,); up, down, left and right, or north, south, west and east, have arrows.
+        actions: names of the actions, (A,); up, down, left and right, or north, south, west and east, are drawn as
+            arrows.
         groups: rectangles around cells that belong together.
-        unreached: how a cell looks that is never reached: '.' like floor, 'T' like an end, 'X' like a wall.
+        unreached: how cells that are never reached are drawn: '.' as floor, 'T' as an end, 'X' as a wall.
     """
 
     x: tuple[float, ...]
@@ -59,7 +60,7 @@ def full_grid(
     down: str = "row",
     across: str = "column",
 ) -> Grid:
-    """A grid whose states are numbered row by row.
+    """Make a grid whose states are numbered row by row.
 
     Examples:
         >>> full_grid(2, 3).names[4]

@@ -1,4 +1,4 @@
-"""Text mazes: the control worlds of the paper's studies, and any other drawn with characters."""
+"""Text mazes: the control worlds of the paper's studies, and any maze drawn with characters."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -54,20 +54,20 @@ SHORTCUT_MAZE = (
 )
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))  # up, right, down, left
 _LEGEND = "'.' floor, 'X' or '#' wall, 'S' start, 'G' goal"
-_QUICK = 10_000  # cells of a maze that is made in no time
+_QUICK = 10_000  # cells of a maze that is quick to make
 StepOfChange = Annotated[int, Bounds(1), Label("changes after")]
 
 
 class TextSketch(Sketch):
-    """What is known of a maze before it is made: its text, and that of what it becomes."""
+    """What is known of a maze before it is made: its text, and the text it changes to."""
 
     def why_unmade(self, given: Given) -> str:
-        """It may be large."""
+        """Why a large maze is not made."""
         large = sum(len(text) for text in self._texts(given)) > _QUICK
         return "the maze is large, and was not made" if large else ""
 
     def sizes(self, given: Given) -> dict[str, int]:
-        """The numbers of rows and columns, and when it changes."""
+        """The numbers of rows and columns, and the step of the change."""
         mazes = [text.splitlines() for text in self._texts(given)]
         return {
             "the number of rows": max(map(len, mazes)),
@@ -76,7 +76,7 @@ class TextSketch(Sketch):
         }
 
     def tidy(self, given: Given) -> dict[str, Any]:
-        """With texts of a line for each row."""
+        """With texts that have a line for each row."""
         texts = {"text": _drawn(_read("text", given["text"]))} if "text" in given else {}
         later = {"later": (given["later"][0], _drawn(_read("later", given["later"][1])))} if "later" in given else {}
         return {**given, **texts, **later}
@@ -86,10 +86,10 @@ class TextSketch(Sketch):
 
 
 class MazeSketch(TextSketch):
-    """What is known of a maze that may be the paper's."""
+    """What is known of a maze, which may be the paper's."""
 
     def picture(self, given: Given) -> Picture:
-        """The paper's maze, and what is random in it; others have nothing but their names."""
+        """The paper's maze, and what is random in it; other mazes have only their names."""
         if given["text"] is not None:
             return Picture()
         slip, rewarded, later = given["slip"], given["reward_probability"], given["later"]
@@ -110,21 +110,21 @@ def maze(
 ) -> World:
     """A grid of cells with walls; entering a goal earns 1 and ends the episode.
 
-    Actions are up, right, down and left; a move into a wall or off the grid stays. Every cell is a state, walls
+    Actions are up, right, down and left; a move into a wall or off the grid has no effect. Every cell is a state, walls
     included (they are never reached), numbered row by row.
 
     Args:
         text: one line per row of cells ('.' floor, 'X' or '#' wall, 'S' start, 'G' goal; several starts are equally
-            likely); None for the paper's maze of 48 cells, where episodes are cut at 400 steps.
-        slip: with this probability a move is replaced by one of the four, uniformly.
-        reward_probability: with this probability entering a goal earns 1, else 0.
+            likely); None for the paper's maze of 48 cells, where episodes are truncated after 400 steps.
+        slip: probability that a move is replaced by one of the four, drawn uniformly.
+        reward_probability: probability that entering a goal earns 1; otherwise it earns 0.
         discount: γ, how much later rewards count.
-        max_steps: where episodes are truncated; by default after 400 steps in the paper's maze and after a hundred per
-            cell in others, so that an agent that goes in circles comes to an end.
+        max_steps: number of steps after which episodes are truncated; by default 400 in the paper's maze and 100 per
+            cell in others, so that an agent that goes in circles stops.
         later: (step, text) for a maze that changes: the first `step` real steps of a run, all its episodes together,
             happen in the first maze, the others in this one. Both have the same size and the same goals; walls and
-            starts may differ. An agent that stands where a wall appears can leave it, and not come back. `world.mdp` is
-            that of the beginning, `world.later.world.mdp` the other; agents with a true model are refused.
+            starts may differ. An agent standing where a wall appears can leave, but not come back. `world.mdp` is
+            that of the first maze, `world.later.world.mdp` that of the second; agents with a true model are refused.
     """
     cells = _read("text", PAPER_MAZE if text is None else text)
     patience = 400 if text is None else 100 * cells.size
@@ -147,14 +147,14 @@ def altered_maze(
     reward_probability: float = 1.0,
     discount: float = 0.99,
 ) -> World:
-    """What a maze becomes when cells change, one after the other: (cell, "X" for a wall, "." for floor, or a reward).
+    """The maze after cells change, one after the other: (cell, "X" for a wall, "." for floor, or a reward).
 
-    A reward is earned by entering the cell; that of a goal takes the place of 1. Starts and goals stay what they are.
-    An agent that stands where a wall appears can leave it, and not come back.
+    A reward is earned by entering the cell; at a goal it replaces the 1. Starts and goals stay what they are.
+    An agent standing where a wall appears can leave, but not come back.
 
     Args:
         world: the maze before the first change.
-        changes: of cells, in the order in which they happen.
+        changes: the changes of cells, in order.
         slip: as in the maze.
         reward_probability: as in the maze.
         discount: as in the maze.
@@ -184,7 +184,7 @@ def _world_of(
     how: tuple[float, float, float, int],
     rewards: Mapping[int, float] | None = None,
 ) -> World:
-    """A maze in which nobody leaves a cell that is shut; entering a cell may earn a reward."""
+    """A maze whose shut cells cannot be left; entering a cell may earn a reward."""
     slip, reward_probability, discount, limit = how
     following, start, goal = _moves(cells, shut), (cells == "S").ravel(), (cells == "G").ravel()
     _refuse_unreachable(field, cells, following, start, goal)
@@ -203,10 +203,10 @@ def blocking_maze(
     """Sutton and Barto's blocking maze (example 8.2): the gap on the right closes, one on the left opens.
 
     Args:
-        step: how many real steps the short way is open for.
-        slip: with this probability a move is replaced by one of the four, uniformly.
+        step: number of real steps for which the short path is open.
+        slip: probability that a move is replaced by one of the four, drawn uniformly.
         discount: γ, how much later rewards count.
-        max_steps: where episodes are truncated; by default after a hundred steps per cell.
+        max_steps: number of steps after which episodes are truncated; by default 100 per cell.
     """
     return _changing("blocking-maze", BLOCKING_MAZE, step, slip, discount, max_steps)
 
@@ -215,13 +215,13 @@ def blocking_maze(
 def shortcut_maze(
     step: StepOfChange = 3000, slip: Probability = 0.0, discount: Discount = 0.95, max_steps: Steps | None = None
 ) -> World:
-    """Sutton and Barto's shortcut maze (example 8.3): beside the gap on the left, a shorter way opens on the right.
+    """Sutton and Barto's shortcut maze (example 8.3): besides the gap on the left, a shorter path opens on the right.
 
     Args:
-        step: how many real steps it is before the shortcut opens.
-        slip: with this probability a move is replaced by one of the four, uniformly.
+        step: number of real steps before the shortcut opens.
+        slip: probability that a move is replaced by one of the four, drawn uniformly.
         discount: γ, how much later rewards count.
-        max_steps: where episodes are truncated; by default after a hundred steps per cell.
+        max_steps: number of steps after which episodes are truncated; by default 100 per cell.
     """
     return _changing("shortcut-maze", SHORTCUT_MAZE, step, slip, discount, max_steps)
 
@@ -241,7 +241,7 @@ def _name(text: str | None, slip: float, reward_probability: float) -> str:
 
 
 def _read_later(given: tuple[int, str], cells: np.ndarray) -> tuple[int, np.ndarray]:
-    """The step of a change and the characters of the maze from then on, which must fit those before."""
+    """The step of a change and the characters of the maze from then on, which must fit the first maze."""
     if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
         raise InputError(f"later: {given!r} given, expected (step, text), such as (1000, 'S.G')")
     step, after = as_whole("later", given[0], 1), _read("later", given[1])
@@ -289,12 +289,12 @@ def _read(field: str, text: str) -> np.ndarray:
 
 
 def _drawn(cells: np.ndarray) -> str:
-    """The text of a maze, with a line for each row, which begins on a line of its own."""
+    """The text of a maze, with a line for each row, beginning on a line of its own."""
     return "\n" + "".join("".join(row) + "\n" for row in cells)
 
 
 def _moves(cells: np.ndarray, shut: Mask) -> Indices:
-    """The cell reached from each cell by each action if nothing slips, (S, 4); no move leaves a cell that is shut."""
+    """The cell reached from each cell by each action without slipping, (S, 4); no move leaves a shut cell."""
     height, width = cells.shape
     row, column = np.divmod(np.arange(cells.size), width)
     wall = (cells == "X").ravel()
@@ -323,7 +323,7 @@ def _place(cells: np.ndarray, cell: int) -> str:
 def _outcomes(following: Indices, goal: Mask, worth: Vector, slip: float, reward_probability: float) -> Outcomes:
     """P(s' | s, a) = (1 − slip) [s' is where a leads] + slip / 4 for where each of the four moves leads.
 
-    Entering s' earns what it is worth; in a goal only with a probability.
+    Entering s' earns worth(s'); in a goal only with probability `reward_probability`.
     """
     n_states, n_actions = following.shape
     rows = np.arange(n_states * n_actions)

@@ -16,15 +16,15 @@ from backcast.worlds.maze import MOVES, maze
 from backcast.worlds.world import World, refuse_large
 
 _SIZE, _WALLS = 10, 0.25
-_TRIES, _TRIED_CELLS = (10, 1000), 10_000_000  # so many mazes are drawn, or so many cells in all
-_QUICK = 10_000  # cells of a maze that is drawn in no time
+_TRIES, _TRIED_CELLS = (10, 1000), 10_000_000  # most mazes that are drawn, and most cells in all
+_QUICK = 10_000  # cells of a maze that is quick to draw
 
 
 class SizeSketch(Sketch):
     """What is known of a random maze before it is drawn: its size."""
 
     def why_unmade(self, given: Given) -> str:
-        """It may be large."""
+        """Why a large maze is not made."""
         rows, columns = _shape(given.get("size", _SIZE))
         return "the maze is large, and was not made" if rows * columns > _QUICK else ""
 
@@ -52,32 +52,32 @@ def random_maze(
     """A maze with random walls, from the lower left corner to the upper right one.
 
     ## Description
-    A share `walls` of all cells but the start and the goal are walls; any choice of them is equally likely, but for
-    those that separate the goal from the start: these are drawn anew. Beyond about 40 % of walls most are.
+    A share `walls` of all cells except the start and the goal are walls. Every choice of them is equally likely, but
+    mazes whose walls separate the goal from the start are redrawn. Beyond about 40 % of walls, most are.
 
     ## Actions
-    Up, right, down and left, as in `maze`; a move into a wall or off the grid stays.
+    Up, right, down and left, as in `maze`; a move into a wall or off the grid has no effect.
 
     ## States
-    Every cell, walls included (they are never reached), numbered row by row. Some floor may be enclosed by walls.
+    Every cell, walls included (they are never reached), numbered row by row. Some floor cells may be enclosed by walls.
 
     ## Start
     The lower left corner.
 
     ## Reward
-    Entering the goal earns 1, or with `reward_probability` p 1 with probability p and else 0.
+    Entering the goal earns 1 with probability `reward_probability` (default 1), otherwise 0.
 
     ## Episode end
-    Terminated at the goal, the upper right corner; truncated after `max_steps`, by default a hundred for each cell.
+    Terminated at the goal, the upper right corner; truncated after `max_steps`, by default 100 per cell.
 
     Args:
         size: the number of rows and of columns, or (rows, columns).
         walls: the share of walls among the cells.
-        seed: which maze; None: every seed of a run draws its own.
-        slip: with this probability a move is replaced by one of the four, uniformly.
-        reward_probability: with this probability entering the goal earns 1, else 0.
+        seed: seed of the maze; None: every seed of a run draws its own.
+        slip: probability that a move is replaced by one of the four, drawn uniformly.
+        reward_probability: probability that entering the goal earns 1; otherwise it earns 0.
         discount: γ, how much later rewards count.
-        max_steps: where episodes are truncated; by default after a hundred steps per cell.
+        max_steps: number of steps after which episodes are truncated; by default 100 per cell.
 
     Examples:
         >>> for row in random_maze((3, 5), walls=0.3, seed=1).layout:
@@ -118,7 +118,7 @@ def _name(shape: tuple[int, int], walls: float, slip: float, reward_probability:
 
 def _draw(shape: tuple[int, int], walls: float, seed: int) -> np.ndarray:
     """The characters (rows, columns) of a maze whose goal can be reached."""
-    from scipy import ndimage  # takes a tenth of a second, for which nobody else should wait
+    from scipy import ndimage  # takes a tenth of a second, so not imported by default
 
     rng, size = layout_generator(seed), shape[0] * shape[1]
     start, goal = size - shape[1], shape[1] - 1

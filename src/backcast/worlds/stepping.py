@@ -1,4 +1,4 @@
-"""Worlds as compiled loops walk through them."""
+"""Worlds as tables that compiled loops step through."""
 
 from typing import Any, NamedTuple
 
@@ -11,13 +11,13 @@ from backcast.core.locality import prefetch
 from backcast.core.randomness import pick
 
 States = NDArray[np.int32] | Indices
-FOREVER = 2**62  # steps, where episodes are not cut off
-LARGE = 2**16  # pairs of state and action of a world that, with an agent's tables, is too large for a core's own cache
+FOREVER = 2**62  # steps, if episodes are not truncated
+LARGE = 2**16  # state-action pairs of a world that, with an agent's tables, exceeds a core's own cache
 
 
 @part
 class Near(NamedTuple):
-    """Of a world that a core's own cache has room for: nothing is asked for before it is needed."""
+    """For a world that fits into a core's own cache: nothing is prefetched."""
 
     unused: int = 0
 
@@ -27,12 +27,12 @@ class Near(NamedTuple):
 
 @part
 class Far(NamedTuple):
-    """Of a large world: memory is asked for what the next step will need, while this one is learned from."""
+    """For a large world: data of the next step is prefetched while the agent learns from this one."""
 
     unused: int = 0
 
     def prefetch_next(self, table: "Table", agent: Any, s: int, a: int) -> None:
-        """Ask memory for what world and agent will need if a is taken in s: of all that may follow, one guess."""
+        """Prefetch what world and agent will need after a is taken in s, for one guessed successor."""
         near = table.likely_next(s, a)
         table.prefetch_state(near, s)
         agent.values.prefetch_pair(near * table.n_actions)
@@ -47,14 +47,14 @@ class Table(NamedTuple):
     Attributes:
         start_state: the states that may begin an episode.
         start_cumulative: their cumulative probabilities.
-        offset: (S·A + 1,) where the outcomes of row s·A + a begin.
+        offset: (S·A + 1,), where the outcomes of row s·A + a begin.
         cumulative: cumulative probability of each outcome within its row.
-        next_state: s' of each outcome, as `state_numbers` makes them.
+        next_state: s' of each outcome, as made by `state_numbers`.
         reward: r of each outcome.
-        terminal: (S,) whether an episode ends there.
+        terminal: (S,), whether an episode ends there.
         n_actions: A.
-        even: how many outcomes each row has; 0 if rows differ in that.
-        ahead: `Near` or, in a large world, `Far`; a kernel is compiled for the one or the other.
+        even: number of outcomes of each row; 0 if rows differ.
+        ahead: `Near` or, in a large world, `Far`; kernels are compiled separately for each.
     """
 
     start_state: Indices
@@ -69,11 +69,11 @@ class Table(NamedTuple):
     ahead: Any = Near()
 
     def draw_start(self, u: float) -> int:
-        """The state that begins an episode, for a uniform u."""
+        """Draw the first state of an episode, for a uniform u."""
         return self.start_state[pick(self.start_cumulative, 0, self.start_state.size, u)]
 
     def draw_outcome(self, s: int, a: int, u: float) -> int:
-        """The index of an outcome of (s, a), for a uniform u."""
+        """Draw the index of an outcome of (s, a), for a uniform u."""
         row = s * self.n_actions + a
         if self.even > 0:
             return pick(self.cumulative, row * self.even, (row + 1) * self.even, u)
@@ -89,7 +89,7 @@ class Table(NamedTuple):
         return self.next_of(row * self.even if self.even > 0 else self.offset[row])
 
     def prefetch_state(self, s: int, here: int) -> None:
-        """Ask memory for the outcomes of s."""
+        """Prefetch the outcomes of s."""
         row = s * self.n_actions
         if self.even > 0:
             prefetch(self.next_state, row * self.even)
@@ -110,25 +110,25 @@ class Tables(NamedTuple):
     change: int
 
     def at(self, taken: int) -> Table:
-        """The table that holds when so many real steps have been taken."""
+        """The table in force after `taken` real steps."""
         return self.first if taken < self.change else self.second
 
     def holds_until(self, taken: int, most: int) -> int:
-        """The number of real steps, at most `most`, up to which that table holds."""
+        """The number of real steps, at most `most`, up to which that table stays in force."""
         return min(most, self.change) if taken < self.change else most
 
 
 def state_numbers(states: Indices, n_states: int) -> States:
-    """A copy of numbers of states, in as few bytes as `n_states` states allow: a large world is read from memory."""
+    """Copy state numbers to the smallest integer type for `n_states` states, to save memory traffic."""
     return np.array(states, dtype=np.int32) if n_states <= 2**31 else np.array(states, dtype=np.int64)
 
 
 def ahead(offset: Indices) -> Any:
-    """Whether it is worth while to ask memory for what the next step may need: `Far` or `Near`."""
+    """Return `Far` if prefetching is worthwhile, else `Near`."""
     return Far() if offset.size - 1 > LARGE else Near()
 
 
 def even(offset: Indices) -> int:
-    """How many outcomes each row has, where offset (rows + 1,) says where they begin; 0 if rows differ in that."""
+    """The number of outcomes of each row, given where they begin, offset (rows + 1,); 0 if rows differ."""
     sizes = np.diff(offset)
     return int(sizes[0]) if sizes.size and (sizes == sizes[0]).all() else 0

@@ -1,4 +1,4 @@
-"""The noisy TV: a world with much to predict that is worth nothing."""
+"""The noisy TV: a world with much to predict that does not affect rewards."""
 
 from functools import partial
 from typing import Annotated, NamedTuple
@@ -34,27 +34,29 @@ def noisy_tv(
     discount: Discount = 0.9,
     structure: Annotated[float, Bounds(0, 1)] = _USUAL_STRUCTURE,
 ) -> World:
-    """A signal that rewards depend on, beside a television that none does: P(s', c' | s, c) = P(s' | s) P(c' | c).
+    """A signal that determines rewards, and a television that does not matter: P(s', c' | s, c) = P(s' | s) P(c' | c).
 
-    The signal: the last one ends the episode and comes with probability 1 / signals from each of the others; else
-    the next signal is drawn from a row of its own (Dirichlet, 0.3). Entering signal s' earns ρ(s'), standard normal
-    less the mean of all, and nothing at the end. The episode starts anywhere else, with equal probability.
+    The signal: the last one ends the episode and follows with probability 1 / signals from each of the others;
+    otherwise the next signal is drawn from a row of its own (Dirichlet, 0.3). Entering signal s' earns ρ(s'), standard
+    normal minus the mean over all signals; the end earns nothing. Episodes start in any other state, with equal
+    probability.
 
     The television: with probability `structure` its channel moves on along a cycle through all channels, in random
-    order; else it is drawn anew from all of them. So it is uniform at any time, whatever the signal, and within an
-    episode it is as predictable looking back as looking ahead: P←(s̃, c̃ | s, c) = P←(s̃ | s) P(c | c̃).
+    order; otherwise it is drawn uniformly. So it is uniform at any time, whatever the signal, and within an
+    episode it is as predictable backward as forward: P←(s̃, c̃ | s, c) = P←(s̃ | s) P(c | c̃).
 
-    Values depend on the signal alone, and so does what is needed to plan them (`signal_groups`). The likelihood
-    of a model does not: with the defaults, to know the channel is worth 1.6 nats a step, to know the signal about 0.6,
-    and a model too small for both is most likely when it watches television. Without structure there is nothing to
-    predict of the channel, and a cycle without noise is easily represented: the distraction is largest in between.
+    Values depend on the signal alone, and so does everything needed to plan them (`signal_groups`). The likelihood
+    of a model does not: with the defaults, knowing the channel is worth 1.6 nats per step, knowing the signal about
+    0.6, so a model too small for both has the highest likelihood when it watches television. Without structure there is
+    nothing to predict about the channel, and a noiseless cycle is easy to represent: the distraction is largest in
+    between.
 
-    The idea of a noisy TV is that of Burda et al., "Large-scale study of curiosity-driven learning" (2019).
+    The noisy TV is due to Burda et al., "Large-scale study of curiosity-driven learning" (2019).
 
     Args:
-        signals: values of the signal, the terminal one included.
-        channels: values of the television; with 1 there is none. The same seed has the same signals.
-        seed: which world; None: every seed of a run draws its own.
+        signals: number of values of the signal, the terminal one included.
+        channels: number of values of the television; with 1 there is none. The same seed has the same signals.
+        seed: seed of the world; None: every seed of a run draws its own.
         discount: γ, how much later rewards count.
         structure: how predictable the channel is, from 0, uniform noise, to 1, a deterministic cycle.
     """
@@ -80,7 +82,7 @@ def _draw(layout: Television, seed: int, discount: float, structure: float) -> F
 
 
 def signal_groups(world: World) -> Indices:
-    """The signal of each state of a noisy TV, (S,): states grouped by it have the same value and future rewards.
+    """The signal of each state of a noisy TV, (S,): states of a group have the same value and future rewards.
 
     Examples:
         >>> signal_groups(noisy_tv(signals=3, channels=2))

@@ -1,8 +1,9 @@
-"""Views: what an agent with a network observes of the states of a finite world, an array (S, …).
+"""Views: what agents with a network observe in each state of a finite world, an array (S, …).
 
-`world.view("pixels")` is the same world, observed through pixels. Agents with tables or features take no notice of it.
+`world.view("pixels")` is the same world, observed through pixels. Agents with tables or features ignore it.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -13,16 +14,17 @@ from backcast.core.errors import InputError, nearest
 from backcast.mdp import FiniteMDP
 from backcast.worlds.layouts import Grid
 
-_MOST_NUMBERS = 50_000_000  # of all observations: 400 MB
+_MOST_NUMBERS = 50_000_000  # in all observations: 400 MB
 _WALLS = ("X", "#")
+_RANDOM = re.compile(r"random-([1-9]\d{0,5})")  # so many random features of each state
 
 
 class Finite(Protocol):
-    """What a view has to know of a world."""
+    """What a view needs of a world."""
 
     @property
     def name(self) -> str:
-        """As in exported tables."""
+        """The name in exported tables."""
 
     @property
     def n_states(self) -> int:
@@ -34,11 +36,11 @@ class Finite(Protocol):
 
     @property
     def layout(self) -> Any:
-        """Where its states are drawn."""
+        """The layout of its states."""
 
 
 def coordinates_of(world: Finite) -> Vector:
-    """Coordinates (S, m): (row, column) in a maze, (level, place within it) in a chain, else the state's number."""
+    """Coordinates (S, m): (row, column) in a maze, (level, place within it) in a chain, else the state number."""
     layout = world.layout
     if isinstance(layout, np.ndarray) and layout.ndim == 2:
         return np.indices(layout.shape).reshape(2, -1).T.astype(np.float64)
@@ -55,14 +57,14 @@ def _onehot(world: Finite) -> Vector:
 
 
 def _coordinates(world: Finite) -> Vector:
-    """(S, m): where the state lies, each coordinate between 0 and 1."""
+    """(S, m): the position of the state, each coordinate between 0 and 1."""
     points = coordinates_of(world)
     low, high = points.min(axis=0), points.max(axis=0)
     return (points - low) / np.where(high > low, high - low, 1.0)
 
 
 def _pixels(world: Finite) -> Vector:
-    """(channels, rows, columns) of each state: the agent, the walls (of a maze) and where episodes end."""
+    """(channels, rows, columns) of each state; the channels are the agent, walls (of a maze) and where episodes end."""
     layout = world.layout
     if isinstance(layout, np.ndarray) and layout.ndim == 2:
         cell, shape = np.arange(world.n_states), layout.shape
@@ -85,11 +87,17 @@ def _pixels(world: Finite) -> Vector:
 VIEWS: dict[str, Callable[[Finite], Vector]] = {"onehot": _onehot, "coordinates": _coordinates, "pixels": _pixels}
 
 
+def _random(world: Finite, d: int) -> Vector:
+    """(S, d): normal numbers of variance 1 / d, the same for all worlds of S states."""
+    _not_too_many(world, d)
+    return np.random.default_rng([world.n_states, d]).standard_normal((world.n_states, d)) / np.sqrt(d)
+
+
 def check_view(given: Any) -> Any:
-    """The name of a view, or a copy of an array (S, …) that does not change."""
+    """Return the name of a view, or a read-only copy of an array (S, …)."""
     if isinstance(given, str):
-        if given not in VIEWS:
-            known = ", ".join(VIEWS)
+        if given not in VIEWS and not _RANDOM.fullmatch(given):
+            known = ", ".join([*VIEWS, "random-64"])
             raise InputError(
                 f"view: {given!r} given, expected an array (S, …) or one of {known}{nearest(given, VIEWS)}"
             )
@@ -102,16 +110,17 @@ def check_view(given: Any) -> Any:
 
 
 def observations_of(world: Finite, view: Any) -> Vector:
-    """What is observed of each state through a view, (S, …)."""
+    """The observations of all states through a view, (S, …)."""
     if isinstance(view, str):
-        return frozen(VIEWS[view](world))
+        random = _RANDOM.fullmatch(view)
+        return frozen(VIEWS[view](world) if random is None else _random(world, int(random[1])))
     if len(view) != world.n_states:
         raise InputError(f"view: {len(view)} observations given, but {world.name} has {world.n_states} states")
     return view
 
 
 def _not_too_many(world: Finite, each: int) -> int:
-    """How many numbers an observation has; refused if those of all states are too many."""
+    """Return the size of an observation; raise InputError if all states together have too many numbers."""
     if world.n_states * each > _MOST_NUMBERS:
         raise InputError(
             f"view: {world.n_states:,} states with {each:,} numbers each, expected at most {_MOST_NUMBERS:,} in all;"

@@ -1,4 +1,4 @@
-"""Walks along a line, whose values are known by heart: Boyan's chain and the random walk."""
+"""Walks along a line, whose values are well known: Boyan's chain and the random walk."""
 
 from functools import partial
 from typing import Annotated
@@ -19,16 +19,16 @@ _USUAL_JUMP = 100
 
 @register_world("boyan", purpose="prediction", label="Boyan's chain")
 def boyan(n: Annotated[int, Bounds(3, lab=1_000), Label("states")] = 13, discount: Discount = 1.0) -> World:
-    """Boyan's chain: one or two states ahead with equal probability, for −3 a step, until the end is reached.
+    """Boyan's chain: moves one or two states ahead with equal probability, at −3 per step, until the end.
 
-    State 0 is the start and state n − 1 is terminal; from the state before it there is only one step, for −2. Without
-    discount v(s) = −2·(n − 1 − s): a straight line, which a few features can represent exactly.
+    State 0 is the start and state n − 1 is terminal; from the state before it there is only one step, for −2. With
+    discount 1, v(s) = −2·(n − 1 − s): a straight line, which a few features can represent exactly.
 
     Boyan, "Technical update: Least-squares temporal difference learning", Machine Learning 49 (2002), where states are
     numbered by their distance to the end.
 
     Args:
-        n: states, the terminal one included.
+        n: number of states, the terminal one included.
         discount: γ, how much later rewards count.
     """
     refuse_large("n", n, 2 * n)
@@ -51,18 +51,18 @@ def random_walk(
     jump: Annotated[int, Bounds(1, lab=100)] | None = None,
     discount: Discount = 1.0,
 ) -> World:
-    """A random walk over n states in a row, by jumps, that ends beyond the left end with −1, beyond the right with 1.
+    """A random walk over n states in a row, by jumps; leaving on the left earns −1, leaving on the right earns 1.
 
-    A step leads to one of the `jump` nearest places on each side, all equally likely; what would be beyond an end is
-    that end. States are numbered from left to right: 0 and n + 1 are terminal, the walk starts in the middle, state
-    (n + 1) // 2. Without discount v(s) = −v(n + 1 − s), nearly a straight line (exactly one if jump is 1), so that
-    neighbours are worth about the same.
+    A step leads to one of the `jump` nearest positions on each side, all equally likely; positions beyond an end count
+    as that end. States are numbered from left to right: 0 and n + 1 are terminal, and the walk starts in the middle,
+    state (n + 1) // 2. With discount 1, v(s) = −v(n + 1 − s), nearly a straight line (exactly if jump is 1), so that
+    neighbouring states have similar values.
 
     Sutton and Barto, "Reinforcement Learning: An Introduction", second edition (2018), example 9.1.
 
     Args:
-        n: states between the two terminal ones.
-        jump: how far a step can lead, n at most; by default 100, or n if there are fewer states.
+        n: number of states between the two terminal ones.
+        jump: the largest jump, at most n; by default 100, or n if there are fewer states.
         discount: γ, how much later rewards count.
     """
     usual = min(n, _USUAL_JUMP)

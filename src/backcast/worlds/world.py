@@ -1,4 +1,4 @@
-"""A world: a finite MDP with what is needed to walk through it."""
+"""A world: a finite MDP with everything needed to step through it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,20 +17,21 @@ from backcast.mdp import FiniteMDP
 from backcast.worlds.views import check_view, observations_of
 
 if TYPE_CHECKING:
+    from backcast.worlds.motion import Motion
     from backcast.worlds.stepping import Table, Tables
 
 Purpose = Literal["prediction", "control"]  # what an agent does in a world: predict values, or improve them
-Judge = Literal["rmsve", "steps", "reward"]  # the metrics by which agents are compared in worlds
+Judge = Literal["rmsve", "steps", "reward"]  # metrics by which agents are compared
 
 _DENSE_LIMIT = 1_000_000
-_ROUNDING = 1e-9  # expected rewards are equal if they differ by no more than this part
+_ROUNDING = 1e-9  # relative difference up to which expected rewards count as equal
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What can follow each row s·A + a: one entry per outcome, sorted by row.
+    """The outcomes of each row s·A + a: one entry per outcome, sorted by row.
 
-    Two outcomes may share their next state and differ in reward: that is how a world has random rewards.
+    Two outcomes may share their next state and differ in reward: this is how rewards can be random.
     """
 
     row: Indices
@@ -53,7 +54,7 @@ class Outcomes:
 
 
 class Change(NamedTuple):
-    """What a world becomes: after the first `step` real steps of a run, all episodes together, it is `world`."""
+    """A change of a world: after the first `step` real steps of a run, over all episodes, it is `world`."""
 
     step: int
     world: "World"
@@ -64,20 +65,20 @@ class World:
     """A world that `backcast.run` can walk through.
 
     Attributes:
-        name: as in exported tables.
-        mdp: the finite MDP; of a world that changes, that of the beginning. A chain made with seed=None has none: every
-            seed of a run draws its own. Chains and walks, whose arguments say all about them, make it when it is first
-            asked for (`make`).
-        policy: the policy that is evaluated, (S, A), in a prediction world of several actions; else None.
-        max_steps: where episodes are truncated unless a run says otherwise; None for never.
-        layout: the levels of a chain, the characters of a maze, or where else states are drawn (`worlds.layouts`).
-        later: what it becomes in the course of a run, with the same states, actions, discount and terminal states; None
+        name: name in exported tables.
+        mdp: the finite MDP; for a world that changes, the MDP before the change. A world made with seed=None has none:
+            every seed of a run draws its own. Chains and walks make it on first access (`make`).
+        policy: the policy that is evaluated, (S, A), in a prediction world of several actions; otherwise None.
+        max_steps: number of steps after which episodes are truncated, unless a run overrides it; None for no limit.
+        layout: the levels of a chain, the characters of a maze, or another layout (`worlds.layouts`).
+        later: the world after the change, with the same states, actions, discount and terminal states; None
             for a world that does not change.
-        same_graph: of a world that every seed draws anew, whether only probabilities and rewards differ, not what can
-            follow what, where episodes begin and end and where states lie.
-        direct: makes `steps_table` and `truth`, to the same bits but sooner than from the MDP; None: of this world it
-            cannot.
-        seen_as: what agents with a network observe of its states: the name of a view, or an array (S, …); see `view`.
+        same_graph: for a world that every seed draws anew, whether only probabilities and rewards differ, not the
+            possible transitions, the starts, the ends or the layout.
+        direct: makes `steps_table` and `truth` faster than from the MDP, and bitwise equal; None if this is not
+            possible.
+        seen_as: the observations of agents with a network: the name of a view, or an array (S, …); see `view`.
+        motion: how states that are vectors move (`worlds.vectors`); None for a world with a table.
     """
 
     name: str
@@ -92,6 +93,7 @@ class World:
     same_graph: bool = False
     direct: "Callable[[], tuple[Table, Vector] | None] | None" = None
     seen_as: Any = "onehot"
+    motion: "Motion | None" = None
 
     def __repr__(self) -> str:
         shown = [repr(self.name), "drawn by each seed" if self.redraw is not None else repr(self.mdp)]
@@ -108,16 +110,16 @@ class World:
         return self.make()
 
     def draw(self, seed: int) -> "World":
-        """The world that a run with this seed lives in: this one, unless every seed draws its own."""
+        """The world of a run with this seed: this one, unless every seed draws its own."""
         return self if self.redraw is None else self.redraw(seed)
 
     def view(self, how: object) -> "World":
-        """The same world, whose states agents with a network observe otherwise; others take no notice.
+        """Return the same world with another view for agents with a network; other agents ignore it.
 
         Args:
             how: "onehot" (S, S), which is the default; "coordinates" (S, m), between 0 and 1; "pixels" (S, channels,
-                rows, columns) of a maze or a grid: the agent, the walls of a maze, and where episodes end; or an array
-                (S, …).
+                rows, columns) of a maze or a grid: the agent, the walls of a maze, and where episodes end; "random-64",
+                (S, 64) random numbers; or an array (S, …).
         """
         seen, redraw = check_view(how), self.redraw
         name = f"{self.name}:{seen if isinstance(seen, str) else 'given'}"
@@ -125,16 +127,16 @@ class World:
             return replace(self, name=name, seen_as=seen, redraw=lambda seed: redraw(seed).view(seen))
         seen_later = self.later and self.later._replace(world=self.later.world.view(seen))
         viewed = replace(self, name=name, given_mdp=self.mdp, seen_as=seen, later=seen_later)
-        _ = viewed.observations  # what does not fit the world is refused now
+        _ = viewed.observations  # refuses a view that does not fit the world
         return viewed
 
     @cached_property
     def observations(self) -> Vector:
-        """What agents with a network observe of each state, (S, …)."""
+        """What agents with a network observe in each state, (S, …)."""
         return observations_of(self, self.seen_as)
 
     def at(self, taken: int) -> "World":
-        """The world that holds when a run has taken so many real steps."""
+        """The world in force after `taken` real steps of a run."""
         return self if self.later is None or taken < self.later.step else self.later.world
 
     @property
@@ -144,12 +146,12 @@ class World:
 
     @property
     def n_actions(self) -> int:
-        """The actions an agent chooses from: 1 in a prediction world."""
+        """The number of actions to choose from: 1 in a prediction world."""
         return 1 if self.is_prediction else self.mdp.n_actions
 
     @property
     def is_prediction(self) -> bool:
-        """Whether there is nothing to choose: values are predicted, not improved."""
+        """Whether this is a prediction world: there is nothing to choose, and values are predicted, not improved."""
         return self.policy is not None or self.mdp.n_actions == 1
 
     @property
@@ -163,10 +165,10 @@ class World:
     def judged_by(self) -> Judge:
         """The metric by which agents are compared here.
 
-        In prediction the error of the values, `rmsve`: lower is better. In control the `reward` of an episode: higher
-        is better. But where every ending is a goal, agents differ in how soon they reach one: `steps`, lower is better.
-        Every ending is a goal if all transitions into terminal states earn the same expected reward, above 0, and all
-        others nothing (only transitions that can be reached from the start count).
+        In prediction it is the value error `rmsve` (lower is better). In control it is the `reward` of an episode
+        (higher is better). But if every ending is a goal, agents differ in how soon they reach one: then it is `steps`
+        (lower is better). Every ending is a goal if all transitions into terminal states earn the same expected reward,
+        above 0, and all others earn nothing. Only transitions that can be reached from the start count.
         """
         if self.redraw is not None:
             return self.draw(0).judged_by
@@ -190,7 +192,7 @@ class World:
 
     @cached_property
     def steps_table(self) -> "Table":
-        """The world as a compiled loop walks it, a `Table`; of a world that changes, at the beginning."""
+        """The world as a `Table` for compiled loops; for a world that changes, the one before the change."""
         if self._directly is not None:
             return self._directly[0]
         from backcast.core.randomness import cumulative_in_rows
@@ -207,7 +209,7 @@ class World:
             offset,
             cumulative_in_rows(outcomes.probability, offset),
             state_numbers(outcomes.next_state, self.n_states),
-            np.array(outcomes.reward, dtype=np.float64),  # a copy: to Numba, what is read-only is of another type
+            np.array(outcomes.reward, dtype=np.float64),  # a copy: to Numba, a read-only array has another type
             np.array(self.mdp.terminal),
             self.n_actions,
             even(offset),
@@ -216,7 +218,7 @@ class World:
 
     @cached_property
     def tables(self) -> "Tables":
-        """The world as a compiled loop walks it in the course of a run, `Tables`."""
+        """The world as `Tables` for compiled loops, with its change."""
         from backcast.worlds.stepping import FOREVER, Tables
 
         step, later = (FOREVER, self) if self.later is None else self.later
@@ -224,34 +226,34 @@ class World:
 
     @cached_property
     def rows(self) -> Matrix:
-        """P(s' | s, a) as csr (S·A, S), a row for each choice an agent has; the chain of the policy in prediction."""
+        """P(s' | s, a) as csr (S·A, S), with a row for each choice of the agent; in prediction, the policy's chain."""
         return self.mdp.table if self.policy is None else mix(as_policy(self.mdp, self.policy), self.mdp.table)
 
     @cached_property
     def ever(self) -> Matrix:
-        """What can follow each row s·A + a at any time of a run: the nonzeros of a csr (S·A, S)."""
+        """The states that can follow each row s·A + a at any time of a run: the nonzeros of a csr (S·A, S)."""
         return self.rows if self.later is None else self.rows + self.later.world.ever
 
     @cached_property
     def starts(self) -> Mask:
-        """(S,) whether an episode may begin there at any time of a run."""
+        """Whether an episode may begin in each state at any time of a run, (S,)."""
         now = self.mdp.start > 0
         return now if self.later is None else now | self.later.world.starts
 
     @cached_property
     def fan_out(self) -> Indices:
-        """How many states can follow each row s·A + a, (S·A,): the size of a forward row."""
+        """The number of states that can follow each row s·A + a, (S·A,): the size of a forward row."""
         return np.diff(self.ever.indptr).astype(np.int64)
 
     @cached_property
     def fan_in(self) -> Indices:
-        """How many rows s·A + a can lead to each state, (S,): the size of a backward row."""
+        """The number of rows s·A + a that can lead to each state, (S,): the size of a backward row."""
         lives = np.repeat(~self.mdp.terminal, self.n_actions)
         return np.bincount(self.ever.indices[np.repeat(lives, self.fan_out)], minlength=self.n_states).astype(np.int64)
 
 
 def refuse_large(field: str, states: int, transitions: int) -> None:
-    """Raise before a world is made that is too large."""
+    """Raise InputError, before a world is made, if it is too large."""
     refuse_many(field, "states", states)
     refuse_many(field, "transitions", transitions)
 
@@ -264,7 +266,7 @@ def outcomes_of(mdp: FiniteMDP) -> Outcomes:
 
 
 def _every_ending_is_a_goal(mdp: FiniteMDP) -> bool:
-    """Whether nothing but ending an episode is rewarded, and every way to end it equally."""
+    """Whether only the ends of episodes are rewarded, and all of them equally."""
     lives = np.repeat(mdp.reachable & ~mdp.terminal, mdp.n_actions)
     made = np.repeat(lives, np.diff(mdp.table.indptr))
     ends, earned = mdp.terminal[mdp.table.indices[made]], mdp.table_reward.data[made]

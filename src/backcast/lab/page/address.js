@@ -79,7 +79,7 @@ function place(page, name, text) {
   } else if (name === "story") {
     page.story = text;
   } else {
-    throw new Error(`The address has “${name}”, which is not known; allowed are ${ALLOWED}.`);
+    throw new Error(`The address has “${name}”, which is unknown; allowed are ${ALLOWED}.`);
   }
 }
 
@@ -92,7 +92,7 @@ function number(name, text) {
 }
 
 function readChange(text) {
-  if (!CHANGE.test(text)) throw new Error(`The address has changes=${text}; expected are four parts, such as 12:10:5:X.`);
+  if (!CHANGE.test(text)) throw new Error(`The address has changes=${text}; expected four parts, such as 12:10:5:X.`);
   const [left, right, cell, to] = text.split(":");
   return [Number(left), Number(right), Number(cell), "X.".includes(to) ? to : Number(to)];
 }

@@ -27,7 +27,7 @@ const INPUTS = {
   choice: (id, { choices, usual }, value) => {
     const select = make("select", { id });
     const chosen = value ?? usual ?? null;
-    if (chosen === null) select.append(make("option", { value: "" }, "usual"));
+    if (chosen === null) select.append(make("option", { value: "" }, "default"));
     const option = ([choice, words]) => make("option", { value: choice, selected: choice === chosen }, words);
     select.append(...choices.map(option));
     return select;
@@ -50,7 +50,7 @@ export function startOf({ choices, usual, least }) {
 
 /** What a field takes, in words. */
 function allowed({ type, least, most }) {
-  if (type === "list") return "whole numbers with commas between them";
+  if (type === "list") return "whole numbers separated by commas";
   const what = type === "whole" ? "a whole number" : "a number";
   if (most === undefined) return least === undefined ? what : `${what}, ${brief(least)} or more`;
   return `${what} from ${brief(least)} to ${brief(most)}`;

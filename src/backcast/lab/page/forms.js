@@ -13,8 +13,8 @@ const COMMON = {
 };
 const NARROW = matchMedia("(max-width: 43.99rem)"); // as in style.css
 const OF_RUNS = {
-  seed: { label: "seed", type: "whole", least: 0, help: "which chances both agents meet" },
-  episodes: { label: "episodes", type: "whole", least: 1, help: "of a run" },
+  seed: { label: "seed", type: "whole", least: 0, help: "seed of the random numbers of both agents" },
+  episodes: { label: "episodes", type: "whole", least: 1, help: "episodes in a run" },
 };
 
 /**

@@ -16,7 +16,7 @@ export function fitting(kinds, wanted, purpose) {
   const { only, label, counterpart } = find(wanted);
   if (!only || only === purpose) return { kind: find(wanted), notice: null };
   const kind = find(counterpart) ?? kinds.find((each) => !each.only);
-  return { kind, notice: capital(`${label} works in ${only} only; ${kind.label} took its place.`) };
+  return { kind, notice: capital(`${label} works only in ${only}; it was replaced by ${kind.label}.`) };
 }
 
 /** What was set about an agent or a world, in words: "α 0.1, ε 0.5, learning off"; `table` describes its settings. */

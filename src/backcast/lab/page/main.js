@@ -59,16 +59,20 @@ const keepAddress = throttled(() => {
   reached = shown;
 }, BETWEEN_ADDRESSES);
 
-/** Ask for a scene; whoever asked (origin) is told if it cannot be. A notice says what is to be known about it. */
+/**
+ * Ask for a scene; whoever asked (origin) is told if it cannot be. A notice says what is to be known about it. A scene
+ * that was on the screen when the connection was lost is opened again.
+ */
 function open(config, options) {
   const { at = 0, play = transport.playing, origin = "address", story: name = null, notice = null } = options;
+  const { again = false } = options;
   page.wanted = { config, at, play, origin, story: name };
   page.notice = notice;
   setAsking(true);
   notify(notice);
   story?.mark(name);
   transport.setPlaying(play);
-  send({ do: "open", config, at });
+  send({ do: "open", config, at, again });
 }
 
 /** While a scene is awaited the boards, which show the one before, are pale. */
@@ -131,7 +135,7 @@ function hello(message) {
     });
     byId("version").textContent = `Backcast ${message.version}`;
   }
-  if (page.wanted) open(page.wanted.config, page.wanted);
+  if (page.wanted) open(page.wanted.config, { ...page.wanted, again: !page.asking });
   else openAddress();
 }
 
@@ -143,8 +147,8 @@ function changeCell(side, cell) {
   const reward = byId("pick-reward").valueAsNumber;
   const to = byId("pick").value === "reward" ? reward : kind === "X" ? "." : "X";
   if (to === "X" && kind !== ".") return notify("A start or a goal cannot become a wall.");
-  if (Number.isNaN(to)) return notify("Say beside “Click” what is earned by entering the cell.");
-  if (byId("pick").value === "reward" && kind === "X") return notify("Nobody can enter a wall.");
+  if (Number.isNaN(to)) return notify("Enter a reward for the cell beside “Click”.");
+  if (byId("pick").value === "reward" && kind === "X") return notify("A wall cannot have a reward, because no agent can enter it.");
   const [left, right] = frame.agents.map(({ taken }) => taken);
   const earlier = (scene.config.changes ?? []).filter((each) => each[0] <= left && each[1] <= right);
   const config = { ...scene.config, changes: [...earlier, [left, right, cell, to]] };

@@ -84,7 +84,7 @@ export class Connection {
   #lose(event) {
     if (event.code === IDLE) {
       this.idle = true;
-      this.onState("idle", "asleep: click or press a key to go on");
+      this.onState("idle", "paused: click or press a key to continue");
       return;
     }
     const wait = Math.min(LATEST, SOONEST * 1.8 ** this.failures) * (0.8 + 0.4 * Math.random());

@@ -47,7 +47,7 @@ export class Story {
 /** What is to be learned, where to look, and what was measured. */
 function wordsOf({ sentence, look, measured }) {
   const toSee = make("span", { class: "look" }, typeset(` Look at ${look.replace(/(?<![.?!])$/, ".")}`));
-  const summary = make("summary", {}, "what was measured");
+  const summary = make("summary", {}, "measurements");
   const details = make("details", { class: "more" }, summary, make("p", { class: "note" }, typeset(`${measured}.`)));
   return [make("p", {}, typeset(sentence), toSee), details];
 }

@@ -1,7 +1,7 @@
-"""Abstract models: the correction that planning makes, learned itself (appendix C.3).
+"""Abstract models: learn the correction of planning directly (appendix C.3).
 
-An abstract model says neither what follows nor what led here, only how the weights should change when the agent thinks
-of a state: Δ(z) = D z, and planning is w ← w + α Δ(z(s)).
+An abstract model says neither what follows nor what came before, only how the weights should change when planning
+from a state: Δ(z) = D z, and planning is w ← w + α Δ(z(s)).
 """
 
 from typing import NamedTuple
@@ -19,13 +19,13 @@ from backcast.values.targets import td_error
 class CorrectionModel(NamedTuple):
     """Corrections Δ(z) of the weights, for the state after a step (looking backward) or the one before it (forward).
 
-    Δ(z) is the expected semi-gradient correction: D by regression of δ φ(s, a) on z, with the error δ as it is before
-    each step is learned from. Errors change while the agent learns, so D follows them: it is always a little late.
-    Looking forward in control, it mixes the corrections of actions as often as they were taken.
+    Δ(z) is the expected semi-gradient correction: D by regression of δ φ(s, a) on z, with the error δ before each step
+    is learned from. Errors change while the agent learns, and D tracks them with some lag. Looking forward in control,
+    it averages the corrections of actions in proportion to how often they were taken.
 
     Attributes:
         correction: regression with an output for each weight.
-        ahead: conditioned on the state before a step.
+        ahead: whether it is conditioned on the state before a step.
     """
 
     correction: Regression

@@ -1,4 +1,4 @@
-"""What planners may ask of models of features."""
+"""The interface of models of features for planners."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ class WeighedOutcomes(Protocol):
     """A weight for each of a number of outcomes, conditioned on a state and an action."""
 
     def outcomes_of(self, s: int, a: int) -> int:
-        """Condition on s and, looking forward, a; how many outcomes have a weight."""
+        """Condition on s and, looking forward, a; return the number of outcomes with a weight."""
 
     def chance_of(self, k: int) -> float:
         """The weight of the k-th of them: a probability, or an estimate of one, which may be negative."""
@@ -29,11 +29,11 @@ class OutcomesAfter(WeighedOutcomes, Protocol):
     """The outcomes are states that may follow."""
 
     def worth(self, values: LinearValues, s: int, discount: float) -> float:
-        """What is expected of arriving in s: the reward, and the discounted value if it goes on."""
+        """The target of arriving in s: the reward, plus the discounted value unless s is terminal."""
 
 
 class ExpectedTarget(Protocol):
-    """What a forward update moves towards."""
+    """The target of a forward update."""
 
     def expected_target(self, values: LinearValues, s: int, a: int, discount: float) -> float:
         """E[R + γ max_a' q(S', a') | s, a]."""

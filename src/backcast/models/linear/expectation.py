@@ -1,16 +1,16 @@
-"""Expectation models of features (appendix C.1): which follow, and which led here?
+"""Expectation models of features (appendix C.1), forward and backward.
 
 The backward update of linear values needs three quantities, each linear in the features z of the state planned from:
 
     w ← w + α (r(z) + (γ E[x̃ | z] xᵀ − E[x̃ x̃ᵀ | z]) w),    r(z) = E[x̃ x̃ᵀ | z] Θ_r z
 
-E[x̃ x̃ᵀ | z] is a matrix for each feature: for 1,000 features, 10⁹ numbers. But all targets are functions of the
-predecessor s̃, and least squares are linear in their targets. So one regression is enough, of the indicator of s̃:
+E[x̃ x̃ᵀ | z] is a matrix for each feature: 10⁹ numbers for 1,000 features. But all targets are functions of the
+predecessor s̃, and least squares are linear in their targets. So one regression, of the indicator of s̃, is enough:
 
     c(z)[s̃] ≈ P(S̃ = s̃ | z)    E[x̃ | z] = Σ_s̃ c(z)[s̃] x(s̃)    E[x̃ x̃ᵀ | z] = Σ_s̃ c(z)[s̃] x(s̃) x(s̃)ᵀ
 
-The three are the same numbers, to rounding, as if each had been learned by itself; and the update becomes
-w ← w + α Σ_s̃ c(z)[s̃] (x̃ᵀΘ_r z + γ xᵀw − x̃ᵀw) x̃, whose cost follows the predecessors that were observed.
+The three are equal, to rounding, to separately learned quantities; and the update becomes
+w ← w + α Σ_s̃ c(z)[s̃] (x̃ᵀΘ_r z + γ xᵀw − x̃ᵀw) x̃, whose cost depends on the number of observed predecessors.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class BackwardExpectation(NamedTuple):
         self.rewards.fit_reward(step.s2, step.s, step.r, rates[ALPHA_MODEL])
 
     def outcomes_of(self, s: int, a: int) -> int:
-        """Condition on s: how many pairs have a weight."""
+        """Condition on s; return the number of pairs with a weight."""
         self.measure.estimate(s, 0)
         self.rewards.condition_on(s)
         return self.measure.counter[0]
@@ -61,13 +61,13 @@ class BackwardExpectation(NamedTuple):
 
     @in_python
     def forget_states(self, states: Indices, n_actions: int) -> None:
-        """No longer correct what was remembered of these states, whose numbers are given to others."""
+        """Forget the predecessors among these states, whose numbers are reused."""
         rows = self.measure.rows
         rows.weight[np.isin(rows.key // n_actions, states)] = 0.0
 
     @in_python
     def readable(self, values: LinearValues) -> LearnedLinear:
-        """The weights of the pairs that led to each state, and what follows from them."""
+        """The learned model: the weights of the pairs that led to each state, and derived quantities."""
         return LearnedPredecessors(self, values)
 
     @in_python
@@ -78,20 +78,20 @@ class BackwardExpectation(NamedTuple):
 
 @part
 class BackwardFeatures(NamedTuple):
-    """A model of the features φ̃ of the pair that led here: their mean alone, or a Gaussian around it.
+    """A model of the features φ̃ of the pair that led here: their mean only, or a Gaussian around it.
 
-    The mean alone (`naive`) gives the update w ← w + α (φ̄ᵀΘ_r z + γ xᵀw − φ̄ᵀw) φ̄ with φ̄ = E[φ̃ | z], which is wrong:
+    The mean only (`naive`) gives the update w ← w + α (φ̄ᵀΘ_r z + γ xᵀw − φ̄ᵀw) φ̄ with φ̄ = E[φ̃ | z], which is wrong:
     the error and the gradient are both functions of φ̃, and the mean of a product is not the product of means.
 
     A Gaussian draws φ̃ = φ̄ + Σ_i g_i ρ_i / √n, g_i ~ N(0, 1), with the last n residuals ρ = φ̃ − φ̄:
-    its covariance is theirs, of rank n, without a matrix being written or factored. Averaged over the samples the
+    its covariance is theirs, of rank n, and no matrix is formed or factored. Averaged over the samples the
     update has the second moment φ̄φ̄ᵀ + Cov, and is right where the residuals do not depend on z.
 
     Attributes:
         mean: regression of φ̃ on z.
         rewards: Θ_r.
-        residuals: (n, A · d) the last residuals, the oldest overwritten first; empty for the mean alone.
-        seen: (1,) how many residuals there have been.
+        residuals: (n, A · d), the last residuals, the oldest overwritten first; empty for the mean only.
+        seen: (1,), number of residuals so far.
         by_pair: whether rewards depend on φ̃ (prediction).
     """
 
@@ -125,10 +125,10 @@ class BackwardFeatures(NamedTuple):
 
 @part
 class ForwardExpectation(NamedTuple):
-    """The forward model: E[x' | z, a] and E[R | z, a], where what ends an episode counts as no features.
+    """The forward model: E[x' | z, a] and E[R | z, a], where terminal successors count as zero.
 
-    The reward is regressed by itself. The paper's E[x' | z]ᵀ Θ_r z would be quadratic in z, but the residuals of least
-    squares are orthogonal to z only: planning would not come to rest at the TD fixed point.
+    The reward has its own regression. The paper's E[x' | z]ᵀ Θ_r z would be quadratic in z, but the residuals of least
+    squares are orthogonal to z only: the fixed point of planning would not be that of TD.
 
     Attributes:
         mean: regression of x' on z for each action; its last output is the reward.
@@ -152,7 +152,7 @@ class ForwardExpectation(NamedTuple):
         return self.mean.y[values.n_features] + discount * self.best_ahead(values)
 
     def best_ahead(self, values: LinearValues) -> float:
-        """The largest E[x']ᵀw_a' of all actions a', for the features that were estimated last."""
+        """The largest E[x']ᵀw_a' over actions a', for the last estimated features."""
         most = -np.inf
         for a in range(values.n_actions):
             total = 0.0
@@ -171,5 +171,5 @@ class ForwardExpectation(NamedTuple):
 
     @in_python
     def readable(self, values: LinearValues) -> LearnedLinear:
-        """The mean of the features that follow."""
+        """The mean of the next features."""
         return LearnedNextFeatures(self, values)

@@ -3,7 +3,7 @@
     P_θ(o | s) = exp(z(o)ᵀ Ψ z(s)) / Σ_o' exp(z(o')ᵀ Ψ z(s)),    o: the pair s̃, ã that led to s, or the state after s, a
 
 The paper's features of a pair, x̃(o, s), are the products z_i(o) z_j(s), and θ is Ψ. With one-hot features Ψ is the
-table of logits of the tabular models. Of each step o_i is what was observed, and Δ(o) the correction that planning
+table of logits of the tabular models. For each step, o_i is the observed outcome, and Δ(o) the correction that planning
 would make: δ(s̃, s) φ(s̃, ã) looking backward, δ(s, s') φ(s, a) looking forward, with the agent's current values, those
 of pure planning or of learning and planning. All gradients are sums over outcomes times z(s)ᵀ:
 
@@ -11,10 +11,10 @@ of pure planning or of learning and planning. All gradients are sums over outcom
     planner-aware    ½ |Σ_o P(o) Δ(o) − Δ(o_i)|²:          Σ_o P(o) (e·Δ(o) − E[e·Δ]) z(o),   e = E[Δ] − Δ(o_i)
     meta             ½ (δ_i⁺)²:                            the same with                     e = −α δ_i⁺ φ_i
 
-where δ_i⁺ = δ_i − α φ_iᵀE[Δ] is the error that would be left in this step if the agent had just planned (its target
+where δ_i⁺ = δ_i − α φ_iᵀE[Δ] is the error that would remain in this step if the agent had just planned (with its target
 held fixed): a meta-learned model makes the value error after a planning update fall, whatever its probabilities then
 mean. E[Δ] uses the learned reward, Δ(o_i) the real one. Steps are relative to the largest ‖z(o)‖² ‖z(s)‖²; those
-against the last two gradients also to a quarter of the mean of ‖Δ(o_i)‖² (for meta, times α): the units of reward
+on the last two gradients also to a quarter of the mean of ‖Δ(o_i)‖² (for meta, times α), so that the units of reward
 do not matter.
 """
 
@@ -44,11 +44,11 @@ class ExponentialFamily(NamedTuple):
     Attributes:
         psi: row j holds the weights of z_j(s); estimate(s) gives Ψ z(s).
         outcomes: z of the states among the outcomes.
-        chance: (outcomes,) P_θ(o | s) of the state last conditioned on.
-        delta: (outcomes,) the TD error δ(o) of each outcome.
-        known: (1,) how many states there are among the outcomes.
+        chance: (outcomes,), P_θ(o | s) of the state last conditioned on.
+        delta: (outcomes,), the TD error δ(o) of each outcome.
+        known: (1,), number of states among the outcomes.
         n_inputs: D, the number of features z.
-        branches: A looking backward, 1 looking forward: outcomes for each state.
+        branches: outcomes for each state: A looking backward, 1 looking forward.
     """
 
     psi: Regression
@@ -76,13 +76,13 @@ class ExponentialFamily(NamedTuple):
         return n
 
     def subtract_outcome(self, o: int, amount: float) -> None:
-        """Take z(o), times an amount, away from the gradient."""
+        """Subtract amount · z(o) from the gradient."""
         s, start = o // self.branches, o % self.branches * self.n_inputs
         for k in range(self.outcomes.offset[s], self.outcomes.offset[s + 1]):
             self.psi.subtract(start + self.outcomes.which[k], amount * self.outcomes.size[k])
 
     def descend(self, s: int, a: int, alpha: float) -> None:
-        """One step down the gradient that was collected, α relative to the largest ‖z(o)‖² ‖z(s)‖²."""
+        """Make one step down the accumulated gradient, with α relative to the largest ‖z(o)‖² ‖z(s)‖²."""
         self.psi.adjust(s, a, alpha / self.outcomes.norm)
 
 
@@ -93,8 +93,8 @@ class ExponentialBackward(NamedTuple):
     Attributes:
         family: P_θ(s̃, ã | s).
         rewards: r(s̃, s).
-        error: (A · d,) the vector e of the gradient; of META, without its factor α.
-        scale: (2,) the mean of ‖Δ‖² over recent steps, and how many there have been.
+        error: (A · d,), the vector e of the gradient; for META, without its factor α.
+        scale: (2,), the mean of ‖Δ‖² over recent steps, and their number.
         objective: LIKELIHOOD, PLANNER_AWARE or META.
     """
 
@@ -105,7 +105,7 @@ class ExponentialBackward(NamedTuple):
     objective: int
 
     def learn(self, values: LinearValues, step: Step, discount: float, rates: Vector) -> None:
-        """A gradient step for the row of s' towards (s, a); a step for the reward."""
+        """Make a gradient step for the row of s' towards (s, a), and a step for the reward."""
         family, s2, alpha = self.family, step.s2, rates[ALPHA_MODEL]
         observed = step.s * values.n_actions + step.a
         n = family.softmax(s2, 0)
@@ -143,12 +143,12 @@ class ExponentialBackward(NamedTuple):
         add_features(self.error, values, observed, -delta)
 
     def outcomes_of(self, s: int, a: int) -> int:
-        """Condition on s: the number of pairs that may have led here."""
+        """Condition on s; return the number of pairs that may have led here."""
         self.rewards.condition_on(s)
         return self.family.softmax(s, 0)
 
     def outcome(self, k: int) -> int:
-        """The k-th of them, s̃·A + ã: all, in their order."""
+        """The k-th pair s̃·A + ã, in the order of all pairs."""
         return k
 
     def chance_of(self, k: int) -> float:
@@ -161,7 +161,7 @@ class ExponentialBackward(NamedTuple):
 
     @in_python
     def readable(self, values: LinearValues) -> LearnedLinear:
-        """The probabilities of the pairs that led to each state, and what follows from them."""
+        """The learned model: the probabilities of the pairs that led to each state, and derived quantities."""
         return LearnedPredecessors(self, values)
 
     @in_python
@@ -180,8 +180,8 @@ class ExponentialForward(NamedTuple):
     Attributes:
         family: P_θ(s' | s, a).
         rewards: r(s, s').
-        goes_on: (S,) 1 where the episode goes on in s', as last observed; before that 1 in prediction, 0 in control.
-        scale: (2,) the mean of ‖Δ‖² over recent steps, and how many there have been.
+        goes_on: (S,), 1 if the episode continues in s', as last observed; initially 1 in prediction, 0 in control.
+        scale: (2,), the mean of ‖Δ‖² over recent steps, and their number.
         objective: LIKELIHOOD, PLANNER_AWARE or META.
     """
 
@@ -192,7 +192,7 @@ class ExponentialForward(NamedTuple):
     objective: int
 
     def learn(self, values: LinearValues, step: Step, discount: float, rates: Vector) -> None:
-        """A gradient step for the row of (s, a) towards s'; a step for the reward; whether s' goes on."""
+        """Make a gradient step for the row of (s, a) towards s' and for the reward; record whether s' is terminal."""
         family, alpha = self.family, rates[ALPHA_MODEL]
         n = family.softmax(step.s, step.a)
         if self.objective != LIKELIHOOD:
@@ -218,7 +218,7 @@ class ExponentialForward(NamedTuple):
         return self.rewards.between(s) + discount * self.goes_on[s] * values.best(s)
 
     def outcomes_of(self, s: int, a: int) -> int:
-        """Condition on (s, a): the number of states that may follow."""
+        """Condition on (s, a); return the number of states that may follow."""
         self.rewards.condition_on(s)
         return self.family.softmax(s, a)
 

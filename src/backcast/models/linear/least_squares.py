@@ -1,4 +1,4 @@
-"""The forward expectation model by recursive least squares, kept in the form in which planning asks for it."""
+"""The forward expectation model by recursive least squares, in the form that planning uses."""
 
 from typing import NamedTuple
 
@@ -16,13 +16,13 @@ from backcast.values.linear import Features, LinearValues
 
 @part
 class ForwardLeastSquares(NamedTuple):
-    """E[x' | z, a] and E[R | z, a] by least squares, where what ends an episode counts as no features.
+    """E[x' | z, a] and E[R | z, a] by least squares, where terminal successors count as zero.
 
-    With RᵀR g = z, the estimate of any Y is gᵀ Σ_t z_t Y_t. Planning asks for two of them,
+    With RᵀR g = z, the estimate of any Y is gᵀ Σ_t z_t Y_t. Planning needs two of them,
 
         E[R | z, a] = gᵀ Σ_t z_t r_t        E[x' | z, a]ᵀw_a' = gᵀu,  u = Σ_t z_t x'_tᵀw_a',
 
-    and u is kept up to date. A step changes a few weights, and each change costs D; to estimate E[x' | z, a] would cost
+    and u is kept up to date. A step changes a few weights, and each change costs D; estimating E[x' | z, a] would cost
     D · d in every step.
 
     Attributes:
@@ -30,7 +30,7 @@ class ForwardLeastSquares(NamedTuple):
         moments: (A, d, D) Σ_t x'_t z_tᵀ.
         earned: (A, D) Σ_t z_t r_t.
         ahead: (A, A, D) u of each action, and of the weights of each action a'.
-        told: (A · d,) the weights w that u was made with.
+        told: (A · d,), the weights w with which u was computed.
     """
 
     root: Root
@@ -40,7 +40,7 @@ class ForwardLeastSquares(NamedTuple):
     told: Vector
 
     def learn(self, values: LinearValues, step: Step, discount: float, rates: Vector) -> None:
-        """One more observation of the features of s', and of the reward, given the features of s."""
+        """Add an observation of the features of s', and of the reward, given the features of s."""
         inputs, features, n = self.root.inputs, values.features, values.n_features
         for k in range(inputs.offset[step.s], inputs.offset[step.s + 1]):
             j, size = inputs.which[k], inputs.size[k]
@@ -70,13 +70,13 @@ class ForwardLeastSquares(NamedTuple):
 
     @in_python
     def readable(self, values: LinearValues) -> LearnedLinear:
-        """The mean of the features that follow."""
+        """The mean of the next features."""
         return LearnedNextFeatures(self, values)
 
 
 @kernel
 def look_ahead(model: ForwardLeastSquares, values: LinearValues) -> None:
-    """Bring u up to date: u ← u + (w_k − told_k) Σ_t z_t x'_tk for each weight that has changed."""
+    """Update u: u ← u + (w_k − told_k) Σ_t z_t x'_tk for each weight that has changed."""
     for key in range(model.told.size):
         change = values.weight_at(key) - model.told[key]
         if change != 0.0:
@@ -90,7 +90,7 @@ def look_ahead(model: ForwardLeastSquares, values: LinearValues) -> None:
 def forward_least_squares(
     inputs: Features, n_inputs: int, n_features: int, n_actions: int, ridge: float
 ) -> ForwardLeastSquares:
-    """Nothing observed yet."""
+    """A model without observations."""
     if n_actions * n_features * n_inputs > MOST:
         raise InputError(
             f"learn_by: 'rls' keeps a moment of each of {n_features:,} features with each of {n_inputs:,}"

@@ -1,4 +1,4 @@
-"""Linear models that can be asked: what a run has learned, in the layout of `backcast.exact.linear_backward`."""
+"""Readable linear models: the results of a run in the layout of `backcast.exact.linear_backward`."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +15,8 @@ from backcast.values.linear import LinearValues, as_matrix
 class LearnedLinear:
     """A linear model after a run, evaluated at each state; D = A · d, with φ(s, a) as features of pairs.
 
-    Features are those given: one that terminal states got of their own is left out. What a model does not say is
-    refused: an abstract model has corrections and nothing else.
+    Features are the given ones: the extra feature of terminal states is left out. Quantities that a model does not have
+    are refused: an abstract model has corrections only.
     """
 
     model: Any = field(repr=False)
@@ -29,7 +29,7 @@ class LearnedLinear:
     def states(self) -> Vector:
         """The weights of the pairs that led to s, (S, S · A) [s, s̃·A + ã]; of what follows, (S, A, S) [s, a, s'].
 
-        Probabilities of an exponential family; of an expectation model, a measure that may be negative.
+        Probabilities for an exponential family; for an expectation model, a measure that may be negative.
         """
         raise self._silent("states")
 
@@ -62,7 +62,7 @@ class LearnedLinear:
         return features[:, : self.values.n_given]
 
     def _of_given(self, estimated: Vector) -> Vector:
-        """Estimates for each weight, (S, A · n), without those of a feature that was not given."""
+        """Estimates for each weight, (S, A · n), without those of features that were not given."""
         by_action = estimated.reshape(len(estimated), self.values.n_actions, self.values.n_features)
         return by_action[:, :, : self.values.n_given].reshape(len(estimated), -1)
 
@@ -126,7 +126,7 @@ class LearnedFeatures(LearnedLinear):
 
 
 class LearnedNextFeatures(LearnedLinear):
-    """A model of the mean features that follow."""
+    """A model of the mean next features."""
 
     @property
     def expectation(self) -> Vector:
@@ -137,7 +137,7 @@ class LearnedNextFeatures(LearnedLinear):
 
 
 class LearnedCorrections(LearnedLinear):
-    """A model of corrections, and nothing else."""
+    """A model of corrections only."""
 
     @property
     def correction(self) -> Vector:

@@ -1,4 +1,4 @@
-"""Linear regression online: what is expected given features, for very many outputs of which few are ever not 0."""
+"""Online linear regression on features, for very many outputs of which few are ever nonzero."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -16,28 +16,28 @@ from backcast.values.linear import Features
 class Regression(NamedTuple):
     """An estimate y(z) of E[Y | z], linear in z, for inputs z(s) and outputs Y of width K.
 
-    Least mean squares (LMS): row j holds the weights of feature j, and a step moves y(z) by α or less towards what was
-    observed,
+    Least mean squares (LMS): row j holds the weights of feature j, and a step moves y(z) by α or less towards the
+    observation,
 
         y(z) = Σ_j z_j row_j        row_j ← row_j + α (Y − y(z)) z_j / max_s ‖z(s)‖².
 
-    (Divided by ‖z‖² of the step itself, it would converge to least squares in which small features count more.)
+    (Dividing by ‖z‖² of the step itself would converge to least squares that give small features more weight.)
 
-    Recursive least squares (RLS): rows are sums over all that was observed,
+    Recursive least squares (RLS): rows are sums over all observations,
 
         y(z) = Σ_j g_j row_j, RᵀR g = z    row_j ← row_j + z_j Y    RᵀR = ridge · I + Σ z zᵀ.
 
     With an action, inputs are z(s) at the rows of that action. To learn: `prepare(s, a)`, `subtract(key, Y_key)` for
-    all keys that are not 0, then `adjust(s, a, α)`.
+    all nonzero keys, then `adjust(s, a, α)`.
 
     Attributes:
         inputs: z(s), of width D.
         rows: row a · D + j.
-        y: (K,) the last estimate; while learning, what is left of it when the observation is taken away.
-        touched: (K,) the keys where it is not 0.
-        listed: (K,) whether a key is among them.
-        stamp: (K,) the last visit of a key.
-        counter: (2,) how many keys are touched, and visits.
+        y: (K,), the last estimate; while learning, the residual.
+        touched: (K,), the keys where it is nonzero.
+        listed: (K,), whether a key is among them.
+        stamp: (K,), the last visit of a key.
+        counter: (2,), number of keys touched, and of visits.
         root: R of each action; empty for LMS.
         n_inputs: D.
     """
@@ -53,14 +53,14 @@ class Regression(NamedTuple):
     n_inputs: int
 
     def clear(self) -> None:
-        """No estimate: y ← 0."""
+        """Clear the estimate: y ← 0."""
         for i in range(self.counter[0]):
             self.y[self.touched[i]] = 0.0
             self.listed[self.touched[i]] = False
         self.counter[0] = 0
 
     def subtract(self, key: int, observed: float) -> None:
-        """Take what was observed of one output away: y[key] ← y[key] − observed."""
+        """Subtract the observation of one output: y[key] ← y[key] − observed."""
         if not self.listed[key]:
             self.listed[key] = True
             self.touched[self.counter[0]] = key
@@ -80,14 +80,14 @@ class Regression(NamedTuple):
                 add_row(self, a * self.n_inputs + j, self.root.gain[j])
 
     def prepare(self, s: int, a: int) -> None:
-        """Begin to learn: from the estimate that is to be corrected (LMS), or from nothing (RLS)."""
+        """Begin to learn: from the current estimate (LMS), or from 0 (RLS)."""
         if self.root.triangle.size == 0:
             self.estimate(s, a)
         else:
             self.clear()
 
     def adjust(self, s: int, a: int, alpha: float) -> None:
-        """Learn from what is left in y."""
+        """Learn from the residual in y."""
         step = alpha / self.inputs.norm if self.root.triangle.size == 0 else 1.0
         for k in range(self.inputs.offset[s], self.inputs.offset[s + 1]):
             if self.inputs.size[k] != 0.0:
@@ -97,7 +97,7 @@ class Regression(NamedTuple):
 
     @in_python
     def with_room(self, states: Sequence[int], rows: Sequence[int]) -> "Regression":
-        """The same with room for whatever it may learn when these states are its inputs."""
+        """The same with room for everything it may learn when these states are its inputs."""
         return with_room_for(self, states)
 
 
@@ -138,7 +138,7 @@ def change_row(fit: Regression, row: int, factor: float) -> None:
 def regression(
     inputs: Features, n_inputs: int, width: int, room: Indices, n_actions: int = 1, ridge: float | None = None
 ) -> Regression:
-    """Nothing learned yet; room (A · D,) bounds the outputs of each row; with a ridge by RLS, without by LMS."""
+    """A regression without observations; room (A · D,) bounds the outputs of each row; RLS with a ridge, else LMS."""
     root = empty_root(inputs, n_inputs, n_actions, ridge)
     return Regression(
         inputs=inputs,
@@ -154,7 +154,7 @@ def regression(
 
 
 def with_room_for(fit: Regression, states: Iterable[int]) -> Regression:
-    """The same regression with room for whatever it may learn when these states are its inputs."""
+    """The same regression with room for everything it may learn when these states are its inputs."""
     x = fit.inputs
     active = np.unique(np.concatenate([x.which[x.offset[s] : x.offset[s + 1]] for s in states]))
     actions = len(fit.rows.used) // fit.n_inputs

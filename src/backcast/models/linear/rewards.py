@@ -9,9 +9,9 @@ from backcast.values.linear import Features
 
 @part
 class BilinearReward(NamedTuple):
-    """Rewards o(s̃)ᵀ Θ z(s) ≈ E[R | s̃, s]: of a state s that is conditioned on, and of an outcome s̃.
+    """Rewards o(s̃)ᵀ Θ z(s) ≈ E[R | s̃, s]: for a state s conditioned on and an outcome s̃.
 
-    In prediction both are features. In control the reward belongs to the later state alone, as in the paper's
+    In prediction both are features. In control the reward belongs to the later state only, as in the paper's
     experiments: the features of the earlier one are a constant.
 
     Attributes:
@@ -23,7 +23,7 @@ class BilinearReward(NamedTuple):
     outcomes: Features
 
     def fit_reward(self, s: int, outcome: int, r: float, alpha: float) -> None:
-        """A step of LMS: Θ ← Θ + α (r − oᵀ Θ z) o zᵀ, relative to the largest ‖o‖² ‖z‖²."""
+        """Make a step of LMS: Θ ← Θ + α (r − oᵀ Θ z) o zᵀ, relative to the largest ‖o‖² ‖z‖²."""
         self.theta.estimate(s, 0)
         error = (r - self.between(outcome)) / self.outcomes.norm
         self.theta.clear()
@@ -32,7 +32,7 @@ class BilinearReward(NamedTuple):
         self.theta.adjust(s, 0, alpha)
 
     def condition_on(self, s: int) -> None:
-        """Condition on s: theta.y is Θ z(s), of which `between` takes the product with the features of an outcome."""
+        """Condition on s: theta.y is Θ z(s), which `between` multiplies by the features of an outcome."""
         self.theta.estimate(s, 0)
 
     def between(self, outcome: int) -> float:

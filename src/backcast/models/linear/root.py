@@ -1,7 +1,7 @@
-"""Recursive least squares: the triangular root of Σ z zᵀ, kept by rotations.
+"""Recursive least squares: the triangular root of Σ z zᵀ, updated by rotations.
 
-(To keep the inverse itself would be simpler. But where features are redundant, as tiles are, it holds numbers as large
-as 1 / ridge that must cancel, and after 10⁵ steps they no longer do.)
+(Storing the inverse would be simpler. But if features are redundant, as tiles are, it contains numbers as large as
+1 / ridge that must cancel, and after 10⁵ steps they no longer do.)
 """
 
 from typing import NamedTuple
@@ -14,20 +14,20 @@ from backcast.core.errors import InputError
 from backcast.core.numerics import dot
 from backcast.values.linear import Features
 
-MOST = 10**8  # numbers of a root, 0.8 GB
+MOST = 10**8  # most numbers of a root, 0.8 GB
 
 
 @part
 class Root(NamedTuple):
-    """R of each action, upper triangular: RᵀR = ridge · I + Σ z zᵀ over all inputs z that were observed.
+    """R of each action, upper triangular: RᵀR = ridge · I + Σ z zᵀ over all observed inputs z.
 
     Attributes:
         inputs: z(s), of width D.
-        triangle: (A, D, D) R; empty where nothing is solved.
-        reach: (A, D) the last column of each row of R that may not be 0.
-        half: (A, D) R⁻ᵀz of the input that was observed last.
-        newest: (A,) the state that it was observed in; −1 if there is none.
-        gain: (D,) the last solution g; while it is sought, what is left of z.
+        triangle: (A, D, D), R; empty without RLS.
+        reach: (A, D), the last column of each row of R that may be nonzero.
+        half: (A, D), R⁻ᵀz of the last observed input.
+        newest: (A,), the state in which it was observed; −1 if none.
+        gain: (D,), the last solution g; during a rotation, the rest of z.
     """
 
     inputs: Features
@@ -39,15 +39,15 @@ class Root(NamedTuple):
 
     @in_python
     def forget_states(self, states: Indices, n_actions: int) -> None:
-        """These numbers are given to other states."""
+        """The numbers of these states are reused."""
         self.newest[np.isin(self.newest, states)] = -1
 
 
 @kernel
 def rotate(root: Root, s: int, a: int) -> None:
-    """One more observation of z(s), RᵀR ← RᵀR + z zᵀ: rotate z into one row after the other until nothing is left.
+    """Observe z(s), RᵀR ← RᵀR + z zᵀ: rotate z into one row after the other until nothing is left.
 
-    The rotations Q have Q [R; zᵀ] = [R'; 0], so that z = R'ᵀ h, where h is what they make of the last unit vector:
+    The rotations Q satisfy Q [R; zᵀ] = [R'; 0], so that z = R'ᵀ h, where h is their image of the last unit vector:
     h_i = sine_i · Π_{j<i} cosine_j. It need not be solved for.
     """
     half, left = root.half[a], root.gain
@@ -71,7 +71,7 @@ def rotate(root: Root, s: int, a: int) -> None:
 
 @kernel
 def rotate_row(row: Vector, left: Vector, cosine: float, sine: float) -> None:
-    """Rotate what is left of z into a row."""
+    """Rotate the rest of z into a row."""
     for j in range(row.size):
         above, below = row[j], left[j]
         row[j] = cosine * above + sine * below
@@ -99,7 +99,7 @@ def find_gain(root: Root, s: int, a: int) -> None:
 
 @kernel
 def add_multiple(total: Vector, factor: float, vector: Vector) -> None:
-    """Add a multiple of a vector to another."""
+    """Add a multiple of one vector to another."""
     for j in range(vector.size):
         total[j] += factor * vector[j]
 
@@ -113,7 +113,7 @@ def write_inputs(root: Root, s: int) -> None:
 
 
 def empty_root(inputs: Features, n_inputs: int, n_actions: int, ridge: float | None) -> Root:
-    """Nothing observed yet; without a ridge, none."""
+    """A root without observations; empty without a ridge."""
     if ridge is not None and n_actions * n_inputs**2 > MOST:
         raise InputError(
             f"learn_by: 'rls' keeps the root of a matrix of {n_inputs:,} × {n_inputs:,} features"

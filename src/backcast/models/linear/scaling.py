@@ -1,4 +1,4 @@
-"""The scale of gradients: steps of models whose gradient has the units of rewards are taken relative to it."""
+"""The scale of gradients: steps of models whose gradient has the units of rewards are relative to it."""
 
 import numpy as np
 
@@ -10,9 +10,9 @@ _SLOW = 0.01
 
 @kernel
 def running_mean(scale: Vector, size: float) -> float:
-    """The mean of `size` over all steps at first, over about the last hundred later.
+    """Update the mean of `size`: over all steps at first, later over about the last hundred.
 
-    While it is 0 nothing is known of the unit of rewards: then infinite, so that no step is taken.
+    While it is 0, the unit of rewards is unknown: the result is then infinite, so that no step is made.
     """
     scale[1] += 1.0
     scale[0] += max(_SLOW, 1.0 / scale[1]) * (size - scale[0])

@@ -1,4 +1,4 @@
-"""Rows of numbers of which few are not 0: memory and cost follow what was written, not what is possible."""
+"""Sparse rows: memory and cost depend on the entries written, not on the possible ones."""
 
 from typing import NamedTuple
 
@@ -9,21 +9,21 @@ from backcast.core.compiling import part
 from backcast.core.errors import InputError
 
 BLOCK = 8
-_MOST = 2**28  # entries, 4 GiB if all of them were written
+_MOST = 2**28  # most entries, 4 GiB if all are written
 
 
 @part
 class SparseRows(NamedTuple):
-    """A row is a chain of blocks of `BLOCK` entries, taken from one pool when they are needed.
+    """A row is a chain of blocks of `BLOCK` entries, taken from one pool on demand.
 
     Attributes:
-        head: (rows,) the first block of each row, −1 if it is empty.
-        tail: (rows,) the last block.
-        used: (rows,) how many entries a row has.
-        link: (blocks,) the block that follows each, −1 if none does.
-        key: (blocks · BLOCK,) what an entry belongs to.
-        weight: (blocks · BLOCK,) its number.
-        taken: (1,) how many blocks of the pool are in use.
+        head: (rows,), the first block of each row, −1 if it is empty.
+        tail: (rows,), the last block.
+        used: (rows,), number of entries of each row.
+        link: (blocks,), the block that follows each, −1 if none.
+        key: (blocks · BLOCK,), the key of an entry.
+        weight: (blocks · BLOCK,), its number.
+        taken: (1,), number of blocks of the pool in use.
     """
 
     head: Indices
@@ -35,7 +35,7 @@ class SparseRows(NamedTuple):
     taken: Indices
 
     def append(self, row: int, key: int, weight: float) -> None:
-        """A new entry at the end of a row, in which the key must not be yet."""
+        """Add an entry at the end of a row that does not have the key yet."""
         inside = self.used[row] % BLOCK
         if inside == 0:
             block = self.taken[0]
@@ -54,9 +54,9 @@ class SparseRows(NamedTuple):
 
 
 def empty_blocks(room: Indices) -> SparseRows:
-    """Empty rows, in which at most room (rows,) entries will ever be.
+    """Empty rows that will hold at most room (rows,) entries.
 
-    What is not written costs no memory: the operating system gives a page when it is first touched.
+    Entries that are never written cost no memory: the operating system allocates a page on first access.
     """
     rows, blocks = len(room), int(((room + BLOCK - 1) // BLOCK).sum())
     _refuse_too_many(blocks)
@@ -66,7 +66,7 @@ def empty_blocks(room: Indices) -> SparseRows:
 
 
 def with_blocks(rows: SparseRows, needed: int) -> SparseRows:
-    """The same rows with at least so many blocks left in the pool: for worlds that are not known beforehand."""
+    """The same rows with at least `blocks` blocks left in the pool, for worlds that are not known in advance."""
     size = len(rows.link)
     if rows.taken[0] + needed <= size:
         return rows

@@ -12,9 +12,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from backcast.models.neural.contract import Before, Best, ModelNet, Remembered
+from backcast.models.neural.contract import Before, Best, Lesson, ModelNet, Remembered, Ways
+from backcast.models.neural.tables import Tabled, TabledBackward, TabledForward
 from backcast.networks.modules import Head
-from backcast.values.neural import Transitions
+
+_NEVER = 1e-30  # how often what does not count is taken to count among candidates, where 0 would have no logarithm
 
 
 class ContrastiveBackward(NamedTuple):
@@ -23,38 +25,130 @@ class ContrastiveBackward(NamedTuple):
     n_actions: int
     width: int = 32
 
+    @property
+    def steps(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def tabled(self) -> type[Tabled]:
+        """Rows of pairs."""
+        return TabledBackward
+
     def heads(self) -> dict[str, Head]:
         """Vectors of the later state and of the earlier pair, for logits and for rewards."""
         later, earlier = Head(self.width, zero=False), Head(self.width * self.n_actions, zero=False)
         rewards = {"reward": Head(1), "paid": Head(self.width), "paying": earlier}
         return {"later": later, "earlier": earlier, **rewards}
 
-    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
         """Cross-entropy of the pair that led to s' among those of the batch; half the squared error of the reward."""
-        logits, reward = self._between(network, batch.s2, batch.s, batch.a)
+        batch = lesson.batch
+        logits, reward = self.between(network, batch.s2, batch.s, batch.a)
         own = jnp.diagonal(jax.nn.log_softmax(logits))
         return (-own + 0.5 * (batch.r - jnp.diagonal(reward)) ** 2).mean()
 
-    def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered) -> Before:
+    def reward_loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
+        """Half the squared error of the reward."""
+        batch = lesson.batch
+        _, reward = self.between(network, batch.s2, batch.s, batch.a)
+        return 0.5 * ((batch.r - jnp.diagonal(reward)) ** 2).mean()
+
+    def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered, key: jax.Array) -> Before:
         """The pairs remembered."""
-        logits, reward = self._between(network, refs, pairs.s, pairs.a)
+        logits, reward = self.between(network, refs, pairs.s, pairs.a)
         return Before(network.eyes(pairs.s), pairs.a, jax.nn.softmax(logits), reward)
 
-    def table(self, network: ModelNet, pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def table(self, network: ModelNet, pairs: jax.Array, discount: jax.Array) -> tuple[jax.Array, jax.Array]:
         """P←(s̃, ã | s) and rewards of all states, each (S, S·A), where pairs (S·A,) are remembered so many times."""
         states, actions = jnp.divmod(jnp.arange(pairs.size), self.n_actions)
-        logits, reward = self._between(network, jnp.arange(pairs.size // self.n_actions), states, actions)
+        logits, reward = self.between(network, jnp.arange(pairs.size // self.n_actions), states, actions)
         return _where_remembered(logits, pairs), reward
 
-    def _between(self, network: ModelNet, refs: jax.Array, s: jax.Array, a: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def between(self, network: ModelNet, refs: jax.Array, s: jax.Array, a: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Logits and rewards (n, m) of n later states and m pairs."""
-        earlier, paying = (
-            jnp.take_along_axis(rows.reshape(len(a), self.n_actions, self.width), a[:, None, None], axis=1)[:, 0]
-            for rows in network(s, "earlier", "paying")
-        )
+        earlier, paying = (self.of_action(rows, a) for rows in network(s, "earlier", "paying"))
         later, paid, reward = network(refs, "later", "paid", "reward")
         unit = 1.0 / math.sqrt(self.width)
         return later @ earlier.T * unit, reward + paid @ paying.T * unit
+
+    def of_action(self, rows: jax.Array, a: jax.Array) -> jax.Array:
+        """The vectors (m, width) of these actions, from those of all of them."""
+        by_action = rows.reshape(len(a), self.n_actions, self.width)
+        return jnp.take_along_axis(by_action, a[:, None, None], axis=1)[:, 0]
+
+
+class ContrastiveWays(NamedTuple):
+    """P←⁽ⁿ⁾(s̃, ã | s) over remembered pairs, n steps back along the trajectory; rewards and discounts of ways likewise.
+
+    It is learned from ways (`Ways`), which as in the exact theory go on over the end of an episode and earn and carry
+    nothing from there: the model also learns the probability that none ended between s̃, ã and s.
+
+    Attributes:
+        one_step: the logits and rewards, of the form that they have over one step.
+        horizon: n.
+    """
+
+    one_step: ContrastiveBackward
+    horizon: int
+
+    @property
+    def steps(self) -> int:
+        """So many."""
+        return self.horizon
+
+    @property
+    def tabled(self) -> type[Tabled]:
+        """Rows of pairs."""
+        return TabledBackward
+
+    def heads(self) -> dict[str, Head]:
+        """Vectors for logits and rewards, and for whether the way was of one episode."""
+        heads, width = self.one_step.heads(), self.one_step.width
+        return {**heads, "whole": Head(1), "left": Head(width), "leaving": heads["earlier"]}
+
+    def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
+        """Cross-entropy of the pair n steps before s among those of all ways, and `reward_loss`; ways as they count."""
+        ways = _ways(lesson)
+        logits, _ = self.one_step.between(network, ways.s2, ways.s, ways.a)
+        own = jnp.diagonal(jax.nn.log_softmax(logits + jnp.log(jnp.maximum(ways.weight, _NEVER))))
+        return self.reward_loss(network, lesson) - _mean(own, ways)
+
+    def reward_loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
+        """Half the squared error of what was earned on the way; cross-entropy of whether it was of one episode."""
+        ways = _ways(lesson)
+        _, reward = self.one_step.between(network, ways.s2, ways.s, ways.a)
+        odds = jnp.diagonal(self._odds(network, ways.s2, ways.s, ways.a))
+        whole = jax.nn.log_sigmoid(jnp.where(ways.carried > 0, odds, -odds))
+        return _mean(0.5 * (ways.r - jnp.diagonal(reward)) ** 2 - whole, ways)
+
+    def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered, key: jax.Array) -> Before:
+        """The pairs remembered."""
+        before = self.one_step.before(network, refs, pairs, key)
+        return before._replace(carried=jax.nn.sigmoid(self._odds(network, refs, pairs.s, pairs.a)))
+
+    def table(self, network: ModelNet, pairs: jax.Array, discount: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """P←⁽ⁿ⁾(s̃, ã | s), rewards and discounts of ways, each (S, S·A)."""
+        states, actions = jnp.divmod(jnp.arange(pairs.size), self.one_step.n_actions)
+        everywhere = jnp.arange(pairs.size // self.one_step.n_actions)
+        whole = jax.nn.sigmoid(self._odds(network, everywhere, states, actions))
+        return *self.one_step.table(network, pairs, discount), discount[:, None] ** self.horizon * whole
+
+    def _odds(self, network: ModelNet, refs: jax.Array, s: jax.Array, a: jax.Array) -> jax.Array:
+        """The log-odds (n, m) that no episode ended between m pairs and n later states."""
+        leaving = self.one_step.of_action(network(s, "leaving"), a)
+        whole, left = network(refs, "whole", "left")
+        return whole + left @ leaving.T / math.sqrt(self.one_step.width)
+
+
+def _ways(lesson: Lesson) -> Ways:
+    assert lesson.ways is not None
+    return lesson.ways
+
+
+def _mean(each: jax.Array, ways: Ways) -> jax.Array:
+    """The mean over ways, each as often as it counts; 0 if none does."""
+    return (ways.weight * each).sum() / jnp.maximum(ways.weight.sum(), 1.0)
 
 
 class ContrastiveForward(NamedTuple):
@@ -63,20 +157,31 @@ class ContrastiveForward(NamedTuple):
     n_actions: int
     width: int = 32
 
+    @property
+    def tabled(self) -> type[Tabled]:
+        """Rows of states."""
+        return TabledForward
+
     def heads(self) -> dict[str, Head]:
         """Vectors of the earlier pair and of the later state, rewards of pairs, and whether a state goes on."""
         vectors = {"later": Head(self.width, zero=False), "earlier": Head(self.width * self.n_actions, zero=False)}
         return {**vectors, "reward": Head(self.n_actions), "goes_on": Head(2)}
 
-    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
         """Cross-entropies of s' among those of the batch, and of its end; half the squared error of the reward."""
-        rows, reward = network(batch.s, "earlier", "reward")
-        later, going = network(batch.s2, "later", "goes_on")
+        batch = lesson.batch
+        rows, later = network(batch.s, "earlier"), network(batch.s2, "later")
         earlier = jnp.take_along_axis(self._by_action(rows), batch.a[:, None, None], axis=1)[:, 0]
-        earned = jnp.take_along_axis(reward, batch.a[:, None], axis=1)[:, 0]
         own = jnp.diagonal(jax.nn.log_softmax(earlier @ later.T / math.sqrt(self.width)))
+        return self.reward_loss(network, lesson) - own.mean()
+
+    def reward_loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
+        """Cross-entropy of whether s' ends the episode, and half the squared error of the reward."""
+        batch = lesson.batch
+        reward, going = network(batch.s, "reward"), network(batch.s2, "goes_on")
+        earned = jnp.take_along_axis(reward, batch.a[:, None], axis=1)[:, 0]
         ends = jnp.take_along_axis(jax.nn.log_softmax(going), batch.ends.astype(jnp.int32)[:, None], axis=1)[:, 0]
-        return (-own - ends + 0.5 * (batch.r - earned) ** 2).mean()
+        return (-ends + 0.5 * (batch.r - earned) ** 2).mean()
 
     def targets(
         self, network: ModelNet, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
@@ -88,7 +193,9 @@ class ContrastiveForward(NamedTuple):
         ahead = jnp.where(going[:, 0] > going[:, 1], discount * best(network.eyes(pairs.s2)), 0.0)
         return reward + jax.nn.softmax(logits) @ ahead
 
-    def table(self, network: ModelNet, states: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def table(
+        self, network: ModelNet, states: jax.Array, discount: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """P(s' | s, a) and rewards, each (S, A, S), and ends, (S,); states (S,) followed so many times in memory."""
         rows, later, reward, going = network(jnp.arange(states.size), "earlier", "later", "reward", "goes_on")
         probability = _where_remembered(self._by_action(rows) @ later.T / math.sqrt(self.width), states)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from backcast.models.neural.contract import Before, Best, ModelNet, Remembered
+from backcast.models.neural.contract import Before, Best, Lesson, ModelNet, Remembered
+from backcast.models.neural.tables import Tabled, TabledBackward, TabledForward
 from backcast.networks.modules import Head
-from backcast.values.neural import Transitions
 
 
 class SoftmaxBackward(NamedTuple):
@@ -20,24 +20,40 @@ class SoftmaxBackward(NamedTuple):
     n_states: int
     n_actions: int
 
+    @property
+    def steps(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def tabled(self) -> type[Tabled]:
+        """Rows of pairs."""
+        return TabledBackward
+
     def heads(self) -> dict[str, Head]:
         """Logits of pairs, and rewards of pairs or of the state."""
         pairs = self.n_states * self.n_actions
         return {"before": Head(pairs), "reward": Head(pairs if self.n_actions == 1 else 1)}
 
-    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
         """Cross-entropy of the pair that led to s', and half the squared error of its reward."""
-        logits, reward = network(batch.s2, "before", "reward")
-        pair = batch.s * self.n_actions + batch.a
-        earned = _at(reward, pair) if self.n_actions == 1 else reward[:, 0]
-        return (-_at(jax.nn.log_softmax(logits), pair) + 0.5 * (batch.r - earned) ** 2).mean()
+        batch = lesson.batch
+        own = _at(jax.nn.log_softmax(network(batch.s2, "before")), batch.s * self.n_actions + batch.a)
+        return self.reward_loss(network, lesson) - own.mean()
 
-    def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered) -> Before:
+    def reward_loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
+        """Half the squared error of the reward."""
+        batch = lesson.batch
+        reward = network(batch.s2, "reward")
+        earned = _at(reward, batch.s * self.n_actions + batch.a) if self.n_actions == 1 else reward[:, 0]
+        return 0.5 * ((batch.r - earned) ** 2).mean()
+
+    def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered, key: jax.Array) -> Before:
         """All pairs."""
         logits, reward = network(refs, "before", "reward")
         return Before(network.eyes(jnp.arange(self.n_states)), None, jax.nn.softmax(logits), reward)
 
-    def table(self, network: ModelNet, pairs: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def table(self, network: ModelNet, pairs: jax.Array, discount: jax.Array) -> tuple[jax.Array, jax.Array]:
         """P←(s̃, ã | s) and rewards of all states, each (S, S·A)."""
         logits, reward = network(jnp.arange(self.n_states), "before", "reward")
         return jax.nn.softmax(logits), jnp.broadcast_to(reward, logits.shape)
@@ -49,19 +65,30 @@ class SoftmaxForward(NamedTuple):
     n_states: int
     n_actions: int
 
+    @property
+    def tabled(self) -> type[Tabled]:
+        """Rows of states."""
+        return TabledForward
+
     def heads(self) -> dict[str, Head]:
         """Logits of next states for each action, rewards of next states or of the state, and whether it goes on."""
         rewards = self.n_states if self.n_actions == 1 else 1
         return {"after": Head(self.n_actions * self.n_states), "reward": Head(rewards), "goes_on": Head(2)}
 
-    def loss(self, network: ModelNet, batch: Transitions) -> jax.Array:
+    def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
         """Cross-entropies of s' and of whether it ends the episode, and half the squared error of the reward."""
-        rows, by_pair = network(batch.s, "after", "reward")
-        by_state, going = network(batch.s2, "reward", "goes_on")
-        logits = jnp.take_along_axis(self._by_action(rows), batch.a[:, None, None], axis=1)[:, 0]
+        batch = lesson.batch
+        rows = self._by_action(network(batch.s, "after"))
+        logits = jnp.take_along_axis(rows, batch.a[:, None, None], axis=1)[:, 0]
+        return self.reward_loss(network, lesson) - _at(jax.nn.log_softmax(logits), batch.s2).mean()
+
+    def reward_loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
+        """Cross-entropy of whether s' ends the episode, and half the squared error of the reward."""
+        batch = lesson.batch
+        by_pair, (by_state, going) = network(batch.s, "reward"), network(batch.s2, "reward", "goes_on")
         earned = _at(by_pair, batch.s2) if self.n_actions == 1 else by_state[:, 0]
-        known = _at(jax.nn.log_softmax(logits), batch.s2) + _at(jax.nn.log_softmax(going), batch.ends.astype(jnp.int32))
-        return (-known + 0.5 * (batch.r - earned) ** 2).mean()
+        ends = _at(jax.nn.log_softmax(going), batch.ends.astype(jnp.int32))
+        return (-ends + 0.5 * (batch.r - earned) ** 2).mean()
 
     def targets(
         self, network: ModelNet, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
@@ -76,7 +103,9 @@ class SoftmaxForward(NamedTuple):
         ahead = reward + jnp.where(goes_on, discount * best(network.eyes(everywhere)), 0.0)
         return (jax.nn.softmax(self._by_action(rows)) * ahead).sum(axis=2)
 
-    def table(self, network: ModelNet, states: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def table(
+        self, network: ModelNet, states: jax.Array, discount: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """P(s' | s, a) and rewards, each (S, A, S), and whether states end the episode, (S,)."""
         rows, reward, going = network(jnp.arange(self.n_states), "after", "reward", "goes_on")
         probability = jax.nn.softmax(self._by_action(rows))

@@ -1,7 +1,7 @@
 """What models by networks have learned of a finite world, in tables, so that they are read like all other models."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -9,16 +9,27 @@ from backcast.core.arrays import Mask, Vector
 from backcast.models.readable import Known, LearnedBackward, LearnedBoth, LearnedForward
 
 
+class Tabled(Protocol):
+    """Tables that say how they are asked."""
+
+    def __init__(self, *tables: Vector) -> None: ...
+
+    def learned(self, n_states: int, n_actions: int, values: Vector) -> object:
+        """As it is asked."""
+
+
 class TabledBackward(NamedTuple):
-    """P←(s̃, ã | s) and rewards of all states and pairs, each (S, S·A)."""
+    """P←(s̃, ã | s) and rewards of all states and pairs, each (S, S·A); over several steps their discounts as well."""
 
     probability: Vector
     reward: Vector
+    discount: Vector | None = None
 
     def predecessors(self, s: int) -> Known:
         """All pairs that may lead to s; a row that is not known has none."""
         keys = np.flatnonzero(self.probability[s] > 0)
-        return Known(keys, self.probability[s, keys], self.reward[s, keys])
+        carried = None if self.discount is None else self.discount[s, keys]
+        return Known(keys, self.probability[s, keys], self.reward[s, keys], carried)
 
     def reward_by_state(self) -> Vector | None:
         """Rewards belong to pairs."""
@@ -34,7 +45,7 @@ class TabledBackward(NamedTuple):
 
 
 class TabledForward(NamedTuple):
-    """P(s' | s, a) and rewards, each (S, A, S), and whether states end the episode, (S,)."""
+    """P(s' | s, a) and rewards, each (S, A, S), and ends: (S,) of next states, or (S, A) of pairs."""
 
     probability: Vector
     reward: Vector
@@ -43,24 +54,33 @@ class TabledForward(NamedTuple):
     def successors(self, s: int, a: int) -> Known:
         """All states that may follow (s, a)."""
         keys = np.flatnonzero(self.probability[s, a] > 0)
-        return Known(keys, self.probability[s, a, keys], self.reward[s, a, keys], ends=self.ends[keys])
+        ends = self.ends[keys] if self.ends.ndim == 1 else np.full(keys.size, self.ends[s, a])
+        return Known(keys, self.probability[s, a, keys], self.reward[s, a, keys], ends=ends)
 
     def reward_by_state(self) -> Vector | None:
         """Rewards belong to pairs and what follows."""
         return None
 
-    def ends_by_state(self) -> Mask:
-        """Whether a state is more likely to end the episode than not."""
-        return self.ends
+    def ends_by_state(self) -> Mask | None:
+        """Whether a state is more likely to end the episode than not, if it is states that end it."""
+        return self.ends if self.ends.ndim == 1 else None
 
     def learned(self, n_states: int, n_actions: int, values: Vector) -> LearnedForward:
         """As it is asked."""
         return LearnedForward(self, n_states, n_actions, values)
 
 
-def learned_of(
-    tables: Sequence[TabledBackward | TabledForward], values: Vector
-) -> LearnedBackward | LearnedForward | LearnedBoth:
+class TabledCorrections(NamedTuple):
+    """Corrections Δ(s) of the parameters of the values, (S, P), as `Runs.weights` has them: all there is to ask."""
+
+    correction: Vector
+
+    def learned(self, n_states: int, n_actions: int, values: Vector) -> "TabledCorrections":
+        """As it is."""
+        return self
+
+
+def learned_of(tables: Sequence[Tabled], values: Vector) -> object:
     """Models that can be asked, as `Runs.models` has them: one, or one of each direction."""
     n_states, n_actions = values.shape
     found: list[Any] = [table.learned(n_states, n_actions, values) for table in tables]

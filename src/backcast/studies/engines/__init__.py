@@ -1,4 +1,4 @@
-"""Engines: where units are performed. One takes batches and yields what came of them, in any order."""
+"""Engines: where units are performed. An engine takes batches and yields their outcomes, in any order."""
 
 from collections.abc import Generator
 from typing import Protocol
@@ -7,14 +7,14 @@ from backcast.studies.batches import Batches, Performed
 
 
 class Engine(Protocol):
-    """What performs batches: processes of this machine, a cluster, jobs in a queue."""
+    """An engine performs batches: in processes of this machine, on a cluster, or in jobs of a queue."""
 
     def perform(self, batches: Batches) -> Generator[Performed, None, None]:
         """Perform all batches, as many at a time as there are workers, and yield each when it is finished.
 
-        It takes a batch when it has somebody to perform it, and cleans up when the iteration ends, however it ends.
-        What goes wrong with a unit is an outcome; what makes it impossible to go on is raised.
+        It takes a batch when a worker is free, and cleans up when the iteration ends, however it ends. An error in a
+        unit is an outcome; an error that makes it impossible to continue is raised.
         """
 
     def running(self) -> dict[str, str]:
-        """What each worker does now, if that is known."""
+        """The current work of each worker, if known."""

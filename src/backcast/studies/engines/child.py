@@ -1,9 +1,9 @@
-"""A process that performs units for another one: it reads them from its input and writes outcomes to its output.
+"""A process that performs units for its parent: it reads them from its input and writes outcomes to its output.
 
     python -m backcast.studies.engines.child
 
-First it says that it is ready, then of each unit how far it is compiled, when that is done and what came of it. It ends
-when its input does, also in the midst of a unit: nobody is left who would want it.
+It reports that it is ready and then, for each unit, the progress of compilation, its end, and the outcome. It ends when
+its input does, even in the middle of a unit, because nobody is left to receive it.
 """
 
 import os
@@ -19,7 +19,7 @@ COMPILED = "compiled"
 def main() -> None:
     """Perform units until the input ends."""
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a unit prints must not be taken for an outcome
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of a unit must not be mistaken for an outcome
     requests: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     from backcast.core.waiting import listening

@@ -1,7 +1,7 @@
-"""What a worker of dask does for `engines.on_dask`: it compares versions, performs units and sends back outcomes.
+"""The task of a dask worker for `engines.on_dask`: compare versions, perform units, and return outcomes.
 
-A task carries its own code, and its order and its reply are bytes: the scheduler, which looks at both, need not have
-Backcast at all, and a worker that has none can say so.
+A task carries its own code, and its order and its reply are bytes: the scheduler, which handles both, need not have
+Backcast installed, and a worker without it can report so.
 """
 
 import pickle
@@ -15,9 +15,9 @@ from backcast.studies.units import perform
 
 
 def travelling_task() -> Callable[[bytes, dict[str, str]], Any]:
-    """A function that takes an order and the versions wanted, and gives address, name, versions and the reply.
+    """A function that takes an order and the versions wanted, and returns address, name, versions and the reply.
 
-    It is defined within another one so that it is sent with its code. The reply is None if versions differ, and a
+    It is a nested function so that it is sent with its code. The reply is None if versions differ, and a
     traceback if the order could not be carried out.
     """
 
@@ -41,7 +41,7 @@ def travelling_task() -> Callable[[bytes, dict[str, str]], Any]:
             from backcast.studies.engines.dask_worker import perform_order
 
             return worker.address, name, found, perform_order(order)
-        except Exception:  # as text, for not every exception finds its way through dask
+        except Exception:  # as text, because dask cannot transfer every exception
             return worker.address, name, found, traceback.format_exc()
 
     return task
@@ -51,7 +51,7 @@ _of_this_thread = threading.local()
 
 
 def perform_order(order: bytes) -> bytes:
-    """Perform units on a worker, those with a time limit in a process that is kept for the next ones."""
+    """Perform units on a worker; those with a time limit run in a reusable child process."""
     units, time_limit = pickle.loads(order)
     if time_limit is None:
         outcomes = tuple(perform(unit) for unit in units)

@@ -1,4 +1,4 @@
-"""Ctrl-C is for the process that the user sees: a terminal sends it to all, but some are better ended by that one."""
+"""Ctrl-C is for the main process: a terminal sends it to all processes, but the main process should end the others."""
 
 import signal
 import warnings
@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def call_undisturbed(start: Callable[[], None]) -> None:
-    """Call a function that starts processes, which will never see Ctrl-C, nor will those that they start.
+    """Call a function that starts processes, which will never receive Ctrl-C, nor will their children.
 
-    If Ctrl-C comes meanwhile it is raised when the function has returned, so that it is known what was started. They
-    inherit that the signal is blocked from the thread that starts them, whose own handlers stay as they are.
+    A Ctrl-C in the meantime is raised after the function has returned, so that it is known what was started. The
+    processes inherit the blocked signal from the thread that starts them, whose own handlers stay as they are.
     """
     with ThreadPoolExecutor(1, initializer=_block) as thread:
         thread.submit(start).result()
@@ -21,6 +21,6 @@ def _block() -> None:
         from multiprocessing import resource_tracker
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # if somebody has killed it, it is started again: nothing of ours is lost
+            warnings.simplefilter("ignore")  # if it was killed, it is restarted: nothing of ours is lost
             resource_tracker.ensure_running()  # when Python starts it, it no longer blocks the signal afterwards
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

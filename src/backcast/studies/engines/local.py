@@ -15,14 +15,14 @@ PATIENCE = 5.0  # seconds of work, without compiling, before processes are worth
 
 
 class LocalEngine:
-    """Units on the cores of this machine.
+    """Performs units on the cores of this machine.
 
-    The first seconds of work are done in this process, a thread for each seed. If there is more to do it goes on in
-    processes, each with a unit of its own, which is faster: they need not wait for each other's interpreter.
+    The first seconds of work are done in this process, with a thread for each seed. If there is more to do, it
+    continues in processes, each with its own unit, which is faster because they do not share a GIL.
 
     Args:
-        workers: how many processes, or threads; by default as many as there are cores.
-        time_limit: seconds that a unit may take; all units are then performed in processes, which can be killed.
+        workers: number of processes, or threads; by default the number of cores.
+        time_limit: time limit of a unit in seconds; all units are then performed in processes, which can be killed.
         patience: seconds of work after which processes are started.
     """
 
@@ -33,7 +33,7 @@ class LocalEngine:
         self._doing: dict[str, str] = {}
 
     def perform(self, batches: Batches) -> Generator[Performed, None, None]:
-        """In this process, and after a while in others."""
+        """Perform batches in this process, and after a while in others."""
         spent, met = 0.0, set()
         patience = 0.0 if self._time_limit is not None else self._patience if self._workers > 1 else float("inf")
         while spent < patience:
@@ -50,7 +50,7 @@ class LocalEngine:
         yield from self._in_processes(batches)
 
     def running(self) -> dict[str, str]:
-        """What each process does."""
+        """The current work of each process."""
         return dict(self._doing)
 
     def _here(self, batch: Batch) -> Performed:
@@ -61,7 +61,7 @@ class LocalEngine:
         return Performed(outcomes, "this process", machine())
 
     def _in_processes(self, batches: Batches) -> Iterator[Performed]:
-        """Threads of this process wait for the others, a thread for each; all are killed at the end."""
+        """Threads of this process wait for the child processes, one each; all children are killed at the end."""
         batches.workers, batches.cutting = self._workers, True
         idle = [(f"process {number + 1}", Child()) for number in range(self._workers)]
         children = [child for _, child in idle]

@@ -1,18 +1,18 @@
-"""The engine for dask: batches go to the workers of a scheduler, outcomes come back to who started it.
+"""The engine for dask: batches go to the workers of a scheduler, and outcomes come back to the client.
 
-A batch is a task. About two for each thread of the workers are under way, so that nobody waits for the client, and
-they are looked at again and again: no call blocks for ever, and Ctrl-C works at any time. Workers need no file system
-in common with the client. A task compares versions before anything else (`engines.dask_worker`), so that a worker that
-has others is found out before it does any harm, whenever it came.
+A batch is a task. About two tasks per thread of the workers are under way, so that no worker waits for the client.
+Tasks are polled: no call blocks for ever, and Ctrl-C works at any time. Workers need no file system in common with the
+client. A task compares versions first (`engines.dask_worker`), so that a worker with other versions is detected before
+it does any harm, whenever it joined.
 
 What may go wrong:
 
-* A worker is killed: dask has another one do its tasks. If there is none they wait until one comes.
-* The connection is lost, perhaps because the scheduler was killed: the engine connects again, to whom it finds there,
-  and submits once more what was under way. Outcomes count when they arrive here, and a batch has one task at a time,
-  so that none is lost and none counts twice.
-* Workers die again and again: dask gives up all tasks that were on them, also those that are not to blame. Their units
-  are tried at the end, each with nothing beside it; one that is given up even then has failed.
+* A worker is killed: dask reassigns its tasks to another worker. If there is none, they wait until one joins.
+* The connection is lost, perhaps because the scheduler was killed: the engine reconnects to whichever scheduler answers
+  at the address, and resubmits what was under way. Outcomes count when they arrive here, and a batch has one task at a
+  time, so that none is lost or counted twice.
+* Workers die repeatedly: dask gives up all tasks that were on them, also those that are not to blame. Their units are
+  retried at the end, one at a time; a unit that is given up even then has failed.
 """
 
 import contextlib
@@ -36,21 +36,21 @@ from backcast.studies.engines.versions import versions
 from backcast.studies.store import machine
 from backcast.studies.units import Failed, Unit
 
-TASKS_PER_THREAD = 2  # under way: one that is performed and one that waits for its turn
+TASKS_PER_THREAD = 2  # under way: one running and one waiting
 ADDRESS = re.compile(r"(\w+://)?(\[[\w:.%]+\]|[\w.-]+):\d{1,5}")  # a scheme is optional, a port is not
-CONNECTING, ASKING, FETCHING = 10.0, 5.0, 60.0  # seconds that a call may take
-LOOKING, COUNTING = 0.01, 1.0  # seconds between two looks at what is finished, and at who is there
+CONNECTING, ASKING, FETCHING = 10.0, 5.0, 60.0  # timeouts of calls in seconds
+LOOKING, COUNTING = 0.01, 1.0  # seconds between polls of finished tasks, and of workers
 
 
 class DaskEngine:
-    """Units on the workers of dask.
+    """Performs units on the workers of dask.
 
     Args:
-        scheduler: the address of one that runs; by default one is started on this machine, with workers, and stopped at
-            the end. A script that has it started needs the usual `if __name__ == "__main__":`.
-        workers: how many are started; by default as many as there are cores.
-        time_limit: seconds that a unit may take; workers then have them performed in processes, which can be killed.
-        patience: seconds that a scheduler may be away.
+        scheduler: address of a running scheduler; by default one is started on this machine, with workers, and stopped
+            at the end. A script that starts one needs the usual `if __name__ == "__main__":`.
+        workers: number of workers to start; by default the number of cores.
+        time_limit: time limit of a unit in seconds; workers then perform units in processes, which can be killed.
+        patience: seconds that a scheduler may be unreachable.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class DaskEngine:
         self._doing: dict[str, str] = {}
 
     def perform(self, batches: Batches) -> Generator[Performed, None, None]:
-        """On the workers that there are, whose number may change."""
+        """Perform batches on the available workers, whose number may change."""
         batches.cutting = True
         tasks, counted = _Tasks(batches, self._time_limit), 0.0
         with contextlib.ExitStack() as at_the_end:
@@ -91,7 +91,7 @@ class DaskEngine:
                 time.sleep(LOOKING)
 
     def running(self) -> dict[str, str]:
-        """What each worker does, or what the engine waits for."""
+        """The current work of each worker, or what the engine waits for."""
         return dict(self._doing)
 
     def _say(self, doing: dict[str, str]) -> None:
@@ -112,14 +112,14 @@ class DaskEngine:
 
 
 class _Tasks:
-    """The batches that are under way, each of them a task, and those that are to be submitted again."""
+    """The batches under way, one task each, and those to be resubmitted."""
 
     def __init__(self, batches: Batches, time_limit: float | None) -> None:
         self._batches, self._time_limit = batches, time_limit
         self._under_way: dict[Any, Batch] = {}  # by dask's future
         self._again: deque[Batch] = deque()  # whose tasks were lost
         self._suspects: deque[Unit] = deque()  # of batches that dask gave up
-        self._on_trial: Any = None  # the future of a suspect, which has nothing beside it
+        self._on_trial: Any = None  # the future of a suspect, which runs alone
         self._client: Any = None
         self._names: dict[str, str] = {}  # of workers, by address
         self._room = TASKS_PER_THREAD
@@ -132,38 +132,38 @@ class _Tasks:
 
     @property
     def all_done(self) -> bool:
-        """Whether nothing is under way or to be submitted again."""
+        """Whether nothing is under way or to be resubmitted."""
         return not (self._under_way or self._again or self._suspects)
 
     def connect(self, address: str, seconds: float) -> None:
-        """Become a client of this scheduler; raises InputError if there is none."""
+        """Connect to a scheduler; raise InputError if there is none."""
         from distributed import Client
         from distributed.versions import VersionMismatchWarning
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", VersionMismatchWarning)  # tasks compare what matters here
-            self._client = Client.__new__(Client)  # within reach of `disconnect`, also if it is never finished
+            self._client = Client.__new__(Client)  # so that `disconnect` can reach it even if connecting fails
             try:
                 self._client.__init__(address, timeout=seconds, set_as_default=False, name="backcast")
-            except Exception as error:  # of any kind, if it is something else that answers
+            except Exception as error:  # of any kind, if something else answers
                 self.disconnect()
                 raise InputError(f"--scheduler: {address} given, but no dask scheduler answers there") from error
 
     def disconnect(self) -> None:
-        """Be no client any more; what was under way is to be submitted again."""
+        """Disconnect; what was under way is to be resubmitted."""
         self._again.extend([self._drop(future) for future in list(self._under_way)])
         if self._client is not None:
-            with contextlib.suppress(Exception):  # there may be nobody who would answer
+            with contextlib.suppress(Exception):  # there may be no answer
                 self._client.close(timeout=ASKING)
             self._client = None
 
     def count(self) -> dict[str, str]:
-        """Find out how many threads there are, which is how many batches there is room for, and what they do."""
+        """Count the threads, which limits the number of batches, and return what they do."""
         try:
             scheduler = self._client.scheduler
             threads = self._client.sync(scheduler.ncores, workers=None, callback_timeout=ASKING)
             doing = self._client.sync(scheduler.processing, workers=None, callback_timeout=ASKING)
-        except Exception:  # it is being lost
+        except Exception:  # the connection is being lost
             return {"dask": "waiting for the scheduler"}
         self._batches.workers = max(1, sum(threads.values()))
         self._room = TASKS_PER_THREAD * self._batches.workers
@@ -174,7 +174,7 @@ class _Tasks:
         return {self._names.get(worker, worker): batch.units[0].label for worker, batch in first.items() if batch}
 
     def submit(self) -> None:
-        """Submit as many batches as there is room for, or a suspect if nothing else is left."""
+        """Submit as many batches as there is room for, or one suspect if nothing else is left."""
         while len(self._under_way) < self._room:
             batch = self._again.popleft() if self._again else next(self._batches, None)
             if batch is None:
@@ -185,7 +185,7 @@ class _Tasks:
             self._on_trial = self._submit(Batch((self._suspects.popleft(),)))
 
     def _submit(self, batch: Batch) -> Any:
-        """The future of a batch; None if the connection is lost and it is to be submitted again."""
+        """The future of a batch; None if the connection is lost and it is to be resubmitted."""
         from distributed.client import ClosedClientError
 
         order = pickle.dumps((batch.units, self._time_limit))
@@ -198,7 +198,7 @@ class _Tasks:
         return future
 
     def finished(self) -> Iterator[Performed]:
-        """What has been finished since the last look; what was lost is to be submitted again."""
+        """Yield what was finished since the last poll; what was lost is to be resubmitted."""
         for future in [each for each in self._under_way if each.status != "pending"]:
             if future.status in ("finished", "error"):
                 performed = self._fetched(future)
@@ -208,7 +208,7 @@ class _Tasks:
                 self._again.append(self._drop(future))
 
     def _fetched(self, future: Any) -> Performed | None:
-        """The outcomes of a task; None if they cannot be had now, when the next look will tell more, or never."""
+        """The outcomes of a task; None if they are not available now (the next poll will tell) or never."""
         try:
             address, name, versions, reply = future.result(timeout=FETCHING)
         except Exception as error:
@@ -231,7 +231,7 @@ class _Tasks:
         return Performed(outcomes, name, its_machine)
 
     def _given_up(self, future: object, error: str, details: str = "") -> Performed | None:
-        """A failed unit if there was nothing beside it; else the units of its batch are suspects."""
+        """A failed unit if it ran alone; otherwise the units of its batch become suspects."""
         batch = self._drop(future)
         if future is self._on_trial:
             return Performed((Failed(batch.units[0], error, details),), "dask", machine())
@@ -239,14 +239,14 @@ class _Tasks:
         return None
 
     def _drop(self, future: Any) -> Batch:
-        """Forget a task, and have dask forget it: now, for a Ctrl-C while it is garbage collected would be ignored."""
+        """Drop a task, in dask too: now, because a Ctrl-C during its garbage collection would be ignored."""
         with contextlib.suppress(RuntimeError):  # the client is closed
             future.release()
         return self._under_way.pop(future)
 
 
 def _in_words(error: Exception) -> str:
-    """What dask reports of a task, which raises nothing itself."""
+    """Describe an error that dask reports about a task."""
     from distributed import KilledWorker
 
     if isinstance(error, KilledWorker):
@@ -257,7 +257,7 @@ def _in_words(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _own_cluster(workers: int | None) -> Iterator[str]:
-    """The address of a scheduler on this machine, with workers of one thread each, which end with it."""
+    """Start a scheduler and one-thread workers on this machine; yield its address; stop them at the end."""
     from distributed import LocalCluster
 
     clusters: list[Any] = []
@@ -277,7 +277,7 @@ def _own_cluster(workers: int | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Within, what dask has to say does not reach the terminal: what matters is raised, or shown as running."""
+    """Keep dask's messages off the terminal: what matters is raised, or shown in `running`."""
     from distributed.utils import silence_logging_cmgr
 
     with silence_logging_cmgr(logging.CRITICAL):

@@ -1,10 +1,10 @@
 """The engine for SLURM: arrays of jobs, with a store on a file system that this machine and all nodes share.
 
-Jobs write into the store themselves and need nobody who waits for them. Who waits sees by the records that appear there
-what is done, and asks SLURM only whether the jobs still exist (`squeue`: no accounting is needed).
+Jobs write into the store themselves and need no client. A waiting client sees finished work by the records that appear
+there, and asks SLURM only whether the jobs still exist (`squeue`: no accounting is needed).
 
-What submitit exchanges with jobs are pickles in DIR/jobs, gone when a job is over; nothing of ours is kept in one.
-Only those of jobs that this process submitted are read: others may have come with the directory.
+submitit exchanges pickles with jobs in DIR/jobs; they are removed when a job is over, and no results are in them.
+Only pickles of jobs submitted by this process are read: others may have come with the directory.
 """
 
 import contextlib
@@ -41,26 +41,25 @@ from backcast.studies.engines.versions import versions
 from backcast.studies.store import Store
 from backcast.studies.units import Failed, Finished, Unit
 
-ATTEMPTS = 3  # arrays in a row in which jobs die and nothing is finished
+ATTEMPTS = 3  # most arrays in a row in which jobs die and nothing is finished
 POLL = 1.0  # seconds between looks at the store
 
 
 class SlurmEngine:
-    """Units in the jobs of an array.
+    """Performs units in the jobs of an array.
 
-    A job whose time is up is queued again and goes on where it was. What jobs that died leave behind is submitted again
-    when the others are over, as long as that leads anywhere. Jobs of an earlier command that are still at work are
-    waited for first.
+    A job whose time is up is requeued and continues where it was. Units left behind by dead jobs are resubmitted when
+    the others are over, as long as this makes progress. Running jobs of an earlier command are waited for first.
 
     Args:
-        store: where the results are; jobs write into it.
-        jobs: how many, at most.
-        workers: processes of each job, and the processors that it asks for; by default 1.
-        time_limit: seconds that a unit may take; it can never take longer than a job may.
-        wall_time: minutes after which a job is queued again; of SLURM's, whole ones.
-        partition: where to queue; by default SLURM decides.
-        options: more options of sbatch (`queues.OPTIONS`); an empty value stands for none.
-        local: processes of this machine instead of SLURM, to try it; they end if this one is interrupted.
+        store: the store of the results; jobs write into it.
+        jobs: the most jobs.
+        workers: number of processes of each job, and processors it requests; by default 1.
+        time_limit: time limit of a unit in seconds, bounded by the time of a job.
+        wall_time: minutes after which a job is requeued; whole minutes for SLURM.
+        partition: the partition; by default SLURM decides.
+        options: more options of sbatch (`queues.OPTIONS`); an empty value means a flag.
+        local: use processes of this machine instead of SLURM, to try it; they end if this process is interrupted.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class SlurmEngine:
         )
         self._time_limit = min(time_limit or math.inf, max(1, 60 * self._queue.minutes - 2 * self._queue.notice))
         self._states: dict[str, str] = {}
-        self._seen: set[Path] = set()  # records
+        self._seen: set[Path] = set()  # records that were read
         self._last_words = ""  # of the job that died last
 
     def running(self) -> dict[str, str]:
@@ -94,7 +93,7 @@ class SlurmEngine:
         return {f"job {job}": state for job, state in self._states.items()}
 
     def perform(self, batches: Batches) -> Generator[Performed, None, None]:
-        """Submit all units, and again those that jobs which died leave behind."""
+        """Submit all units, and resubmit those left behind by dead jobs."""
         units = [unit for batch in batches for unit in batch.units]
         for unit in units:
             if not known_elsewhere(unit):
@@ -121,7 +120,7 @@ class SlurmEngine:
             self._queue.leave()
 
     def _submit(self, units: Sequence[Unit]) -> set[str]:
-        """Equal shares by lot, so that no job has all units of a slow agent; within each the order stays."""
+        """Submit equal random shares, so that no job has all units of a slow agent; within each, the order is kept."""
         order, here = random.Random(0).sample(range(len(units)), len(units)), versions()
         shares = [sorted(order[job :: self._jobs]) for job in range(min(self._jobs, len(units)))]
         return self._queue.submit(
@@ -132,15 +131,15 @@ class SlurmEngine:
         )
 
     def _watch(self, jobs: set[str], missing: "Missing", earlier: bool = False) -> Iterator[Performed]:
-        """Yield what appears in the store until all jobs are over, and what they could not perform."""
+        """Yield what appears in the store until all jobs are over, and the units that failed."""
         note = ", started by an earlier command" if earlier else ""
         while jobs:
             states = self._queue.states(jobs)
             self._states = {job: state + note for job, state in sorted(states.items())}
-            yield from self._stored(missing)  # after the look at jobs: all that those which are over have done
+            yield from self._stored(missing)  # after polling jobs, so that all work of finished jobs is included
             for job in jobs - states.keys():
                 if earlier:
-                    self._queue.forget(job)  # what it could not perform is tried again
+                    self._queue.forget(job)  # its unfinished work is retried
                     continue
                 failed = missing.cross_off_failed(self._result(job))
                 if failed:
@@ -149,7 +148,7 @@ class SlurmEngine:
             time.sleep(POLL if jobs else 0)
 
     def _result(self, job: str) -> list[Failed]:
-        """What a job that was submitted here could not perform, as far as it knew."""
+        """The units that a job submitted here reported as failed."""
         try:
             result: list[Failed] | InputError = self._queue.result(job)
         except JobDied as death:
@@ -163,7 +162,7 @@ class SlurmEngine:
         return sorted((self._directory / "units").glob("*.json"))
 
     def _stored(self, missing: "Missing") -> Iterator[Performed]:
-        """What is new in the store, a file at a time."""
+        """Yield what is new in the store, one file at a time."""
         for path in self._records():
             if path not in self._seen:
                 self._seen.add(path)
@@ -176,7 +175,7 @@ class SlurmEngine:
 
 @dataclass
 class SlurmJob:
-    """What a job does. It goes there and back as a pickle, also when its time is up and it is queued again."""
+    """The work of a job. It is pickled to the job and back, also when its time is up and it is requeued."""
 
     directory: Path
     units: list[Unit]
@@ -186,12 +185,12 @@ class SlurmJob:
     failed: list[Failed] = field(default_factory=list)
 
     def __call__(self) -> list[Failed] | InputError:
-        """Perform what is not done, in processes that can be stopped at any time, and put it into the store."""
+        """Perform what is not done, in processes that can be stopped at any time, and store the outcomes."""
         import submitit
 
         environment, here = submitit.JobEnvironment(), versions()
         if environment.cluster == "local":
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # `ProcessQueue` ends it so; SLURM's are to checkpoint first
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # `ProcessQueue` ends jobs so; SLURM jobs checkpoint first
         if here != self.versions:
             return InputError(f"--engine slurm: a job has other versions, {here}, than this command, {self.versions}")
         store, missing = Store(self.directory), Missing(self.units)
@@ -201,7 +200,7 @@ class SlurmJob:
         missing.cross_off_failed(self.failed)
         batches = Batches(missing.units())
         performing: Any = LocalEngine(self.workers, self.time_limit).perform(batches)
-        with contextlib.closing(performing):  # it ends its processes, also when this one is told to end
+        with contextlib.closing(performing):  # ends its processes, also when this one is terminated
             for performed in performing:
                 store.put(replace(performed, worker=f"job {job}", machine={**performed.machine, "job": job}))
                 for outcome in performed.outcomes:
@@ -210,14 +209,14 @@ class SlurmJob:
         return self.failed
 
     def checkpoint(self) -> Any:
-        """What to queue when the time is up: the same again, for what exists is done."""
+        """Requeue the same job when the time is up; finished work is skipped."""
         from submitit.core.utils import DelayedSubmission
 
         return DelayedSubmission(self)
 
 
 class Missing:
-    """The runs of some units that are missing; those that are found are crossed off."""
+    """The missing runs of some units; those that are found are crossed off."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
         self._units = [(unit.cell.group, unit) for unit in units]
@@ -228,16 +227,16 @@ class Missing:
 
     @property
     def runs(self) -> int:
-        """How many are missing."""
+        """The number of missing runs."""
         return sum(map(len, self._seeds.values()))
 
     def units(self) -> list[Unit]:
-        """What is missing of the units, in their order."""
+        """The missing parts of the units, in their order."""
         left = ((unit, self._seeds[group].intersection(unit.seeds)) for group, unit in self._units)
         return [Unit(unit.cell, tuple(sorted(seeds))) for unit, seeds in left if seeds]
 
     def cross_off(self, group: str, seeds: Sequence[int]) -> Unit | None:
-        """Those of some runs that were missing, if any were."""
+        """Cross off runs of a group; return those that were missing, if any."""
         found = self._seeds.get(group, set()).intersection(seeds)
         if not found:
             return None
@@ -245,11 +244,11 @@ class Missing:
         return Unit(self.groups[group], tuple(sorted(found)))
 
     def cross_off_finished(self, records: Sequence[dict[str, Any]]) -> tuple[Finished, ...]:
-        """Those of some stored units that were missing; their tables stay where they are."""
+        """Cross off stored units; return those that were missing. Their tables stay where they are."""
         found = ((self.cross_off(record["group"], record["seeds"]), record) for record in records)
         return tuple(Finished(unit, record, pa.table({})) for unit, record in found if unit is not None)
 
     def cross_off_failed(self, failed: Sequence[Failed]) -> tuple[Failed, ...]:
-        """Those of some units that failed which were missing."""
+        """Cross off failed units; return those that were missing."""
         found = ((self.cross_off(each.unit.cell.group, each.unit.seeds), each) for each in failed)
         return tuple(replace(each, unit=unit) for unit, each in found if unit is not None)

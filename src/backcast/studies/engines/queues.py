@@ -1,4 +1,4 @@
-"""Jobs that submitit starts: in SLURM's queue or, to try it without a cluster, as processes of this machine."""
+"""Jobs started by submitit: in SLURM's queue or, to try it without a cluster, as processes of this machine."""
 
 import importlib.util
 import math
@@ -15,16 +15,16 @@ from typing import Any
 from backcast.core.errors import InputError, nearest
 from backcast.studies.engines.interrupts import call_undisturbed
 
-FOLDER, SLURM, PROCESSES = "jobs", "slurm", "local"  # in the directory of a store, and in it for each kind of queue
+FOLDER, SLURM, PROCESSES = "jobs", "slurm", "local"  # subdirectory of a store, and within it of each kind of queue
 OPTIONS = (
     "account", "comment", "constraint", "exclude", "exclusive", "gres", "licenses", "mail-type", "mail-user", "mem",
     "mem-per-cpu", "nice", "nodelist", "qos", "reservation", "tmp",
 )  # fmt: skip
-REQUEUES = 100  # of a job whose time is up
-LOOK = 10.0  # seconds between questions to SLURM
-GRACE = 20.0  # seconds that the result of a job may need to be seen on another machine
+REQUEUES = 100  # most requeues of a job whose time is up
+LOOK = 10.0  # seconds between polls of SLURM
+GRACE = 20.0  # seconds until the result of a job is visible on another machine
 ENDING = 10.0  # seconds that processes have to end
-TAIL = 30  # lines of a log that are told
+TAIL = 30  # lines of a log in error messages
 
 
 class JobDied(RuntimeError):  # noqa: N818 — it tells what happened
@@ -35,8 +35,8 @@ class JobQueue(ABC):
     """Jobs, by their ids.
 
     Args:
-        folder: where submitit exchanges files with them; `<job>_submitted.pkl` is there until the result is asked for.
-        minutes: the time that each has; a little earlier it is told to checkpoint and to queue again.
+        folder: directory for the files of submitit; `<job>_submitted.pkl` is there until the result is read.
+        minutes: time of each job; a little earlier it is told to checkpoint and requeue.
     """
 
     def __init__(self, folder: Path, minutes: float) -> None:
@@ -49,7 +49,7 @@ class JobQueue(ABC):
         self._folder = folder
 
     def submit(self, tasks: Sequence[Callable[[], Any]]) -> set[str]:
-        """A job for each task, as one array; their ids."""
+        """Submit a job for each task, as one array; return their ids."""
         try:
             return self._submit(tasks)
         except (OSError, RuntimeError) as error:
@@ -60,11 +60,11 @@ class JobQueue(ABC):
                     path.unlink()
 
     def known(self) -> set[str]:
-        """Jobs of which nobody has yet asked for the result."""
+        """The jobs whose results have not been read yet."""
         return _known(self._folder)
 
     def result(self, job: str) -> Any:
-        """What the task of a job that is over returned; its files are removed, but for the log if it died."""
+        """Return the result of a finished job, and remove its files, except the log if it died."""
         import submitit
 
         paths = self._paths(job)
@@ -73,7 +73,7 @@ class JobQueue(ABC):
         try:
             if not paths.result_pickle.exists():
                 raise JobDied(_tail(paths.stderr))
-            result = submitit.LocalJob[Any](self._folder, job).result()  # the file is all it looks at
+            result = submitit.LocalJob[Any](self._folder, job).result()  # it only reads the file
             remove += [paths.stdout, paths.stderr]
             return result
         except submitit.core.utils.UncompletedJobError as error:
@@ -83,9 +83,9 @@ class JobQueue(ABC):
                 path.unlink(missing_ok=True)
 
     def forget(self, job: str) -> None:
-        """Remove the files of a job that is over, but for the log of one that died.
+        """Remove the files of a finished job, except the log if it died.
 
-        They are not read: a stranger may have put them there.
+        They are not read, because they may come from an untrusted source.
         """
         paths = self._paths(job)
         logs = [paths.stdout, paths.stderr] if paths.result_pickle.exists() else []
@@ -94,7 +94,7 @@ class JobQueue(ABC):
 
     @abstractmethod
     def states(self, jobs: set[str]) -> dict[str, str]:
-        """What those jobs do that are not over."""
+        """The states of the jobs that are not over."""
 
     @abstractmethod
     def leave(self) -> None:
@@ -110,7 +110,7 @@ class JobQueue(ABC):
 
 
 class SlurmQueue(JobQueue):
-    """Jobs of SLURM, which go on when nobody watches; it counts time in whole minutes."""
+    """Jobs of SLURM, which continue without a client; SLURM counts time in whole minutes."""
 
     def __init__(
         self, folder: Path, minutes: float, jobs: int, processors: int, partition: str | None, options: dict[str, str]
@@ -132,10 +132,10 @@ class SlurmQueue(JobQueue):
             "additional_parameters": {"requeue": True, **checked_options(options)},
         }
         self._asked = -math.inf
-        self._told: dict[str, tuple[str, float]] = {}  # the state of each job, and when SLURM last knew of it
+        self._told: dict[str, tuple[str, float]] = {}  # the state of each job, and when SLURM last reported it
 
     def states(self, jobs: set[str]) -> dict[str, str]:
-        """What SLURM said; a job is over if there is a result, or if SLURM has not known of it for a while."""
+        """The states from SLURM; a job is over if there is a result, or if SLURM has not reported it for a while."""
         now = time.monotonic()
         if now - self._asked > LOOK:
             self._asked, answer = now, _squeue()
@@ -146,7 +146,7 @@ class SlurmQueue(JobQueue):
         return {job: state for job, state in known.items() if not self._paths(job).result_pickle.exists()}
 
     def leave(self) -> None:
-        """They go on."""
+        """Leave the jobs running."""
 
     def _submit(self, tasks: Sequence[Callable[[], Any]]) -> set[str]:
         import submitit
@@ -159,10 +159,10 @@ class SlurmQueue(JobQueue):
 
 
 class ProcessQueue(JobQueue):
-    """Processes of this machine; the id of a job is the number of its process, which looks after another one.
+    """Processes of this machine; the id of a job is the number of its process, which supervises another one.
 
-    They never see Ctrl-C and are ended by who watches them, when that one is interrupted or told to end. If it is
-    killed they go on, and the next one that watches finds them.
+    They never receive Ctrl-C; the client ends them when it is interrupted or terminated. If the client is killed they
+    continue, and the next client finds them.
     """
 
     def __init__(self, folder: Path, minutes: float) -> None:
@@ -170,14 +170,14 @@ class ProcessQueue(JobQueue):
         self._mine: dict[str, Any] = {}
 
     def states(self, jobs: set[str]) -> dict[str, str]:
-        """Those whose processes are there."""
+        """The jobs whose processes exist."""
         return {job: "RUNNING" for job in jobs if self._works(job)}
 
     def leave(self) -> None:
         """End those that were started here, and remove their files."""
         ended = working = {name: job for name, job in self._mine.items() if not job.done()}
         deadline = time.monotonic() + ENDING
-        while working and time.monotonic() < deadline:  # again and again: one that is just starting may not hear it
+        while working and time.monotonic() < deadline:  # repeatedly, because a starting process may miss the signal
             for name in working:
                 os.kill(int(name), signal.SIGTERM)
             time.sleep(0.05)
@@ -206,7 +206,7 @@ class ProcessQueue(JobQueue):
 
 
 def refuse_jobs_at_work(directory: Path, queues: Sequence[str] = (SLURM, PROCESSES)) -> None:
-    """Raise InputError if another engine would make the runs that jobs of these queues are about to make."""
+    """Raise InputError if jobs of these queues are at work, because another engine would repeat their runs."""
     for queue in queues:
         jobs = jobs_at_work(directory, [queue])
         if jobs:
@@ -219,7 +219,7 @@ def refuse_jobs_at_work(directory: Path, queues: Sequence[str] = (SLURM, PROCESS
 
 
 def jobs_at_work(directory: Path, queues: Sequence[str] = (SLURM, PROCESSES)) -> list[str]:
-    """The ids of jobs of earlier commands that still work, or wait for it, in the directory of a store."""
+    """The ids of jobs of earlier commands that are still running or queued in the directory of a store."""
     found: list[str] = []
     for queue in queues:
         folder = directory.absolute() / FOLDER / queue
@@ -233,7 +233,7 @@ def jobs_at_work(directory: Path, queues: Sequence[str] = (SLURM, PROCESSES)) ->
 
 
 def checked_options(options: dict[str, str]) -> dict[str, str | bool]:
-    """Options of sbatch by their long names; refused if they are none, or one that is set otherwise."""
+    """Validate options of sbatch by their long names; raise InputError on unknown ones and on those set otherwise."""
     found = {name.replace("_", "-"): value or True for name, value in options.items()}
     for name in found:
         if name not in OPTIONS:
@@ -243,7 +243,7 @@ def checked_options(options: dict[str, str]) -> dict[str, str | bool]:
 
 
 def _squeue() -> dict[str, str] | None:
-    """The states of this user's jobs that SLURM has not done with; None if it does not answer."""
+    """The states of this user's unfinished jobs; None if SLURM does not answer."""
     command = ["squeue", f"--user={os.getuid()}", "--noheader", "--array", "--format=%i|%T"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
@@ -257,7 +257,7 @@ def _known(folder: Path) -> set[str]:
 
 
 def _is_process(job: str, folder: Path) -> bool:
-    """Whether a local job is at work: its process is not dead, and no other one has got its number since."""
+    """Whether a local job is running: its process is alive, and its number was not reused."""
     try:
         return str(folder) in Path(f"/proc/{job}/cmdline").read_text()
     except OSError:

@@ -6,5 +6,5 @@ SAME = ("backcast", "numba", "numpy")
 
 
 def versions() -> dict[str, str]:
-    """Of what must be the same everywhere, so that numbers are."""
+    """The versions that affect the numbers."""
     return {name: version(name) for name in SAME}

@@ -1,0 +1,81 @@
+"""How a network computes each of Backcast's models: what estimators are registered with as `by_network`.
+
+Each is a function from what the agent is told of the place where it lives, the agent and whether to look forward, to a
+model and to how it is planned with. Nothing of JAX is imported before one is called.
+"""
+
+import functools
+from typing import TYPE_CHECKING, cast
+
+from backcast.agents.kinds import Agent
+from backcast.core.errors import InputError
+
+if TYPE_CHECKING:
+    from backcast.agents.neural import ModelAtWork, Planned, Told
+    from backcast.models.neural.contract import NeuralCorrectionModel
+    from backcast.planners.neural import NeuralPlanner
+    from backcast.values.neural import NeuralValues
+
+SAMPLES = 4  # pairs that a generative model draws for each state, unless `sample` says how many
+
+
+def contrastive(told: "Told", agent: Agent, forward: bool) -> "Planned":
+    """A softmax over candidates that are remembered; looking backward, over one step or several."""
+    from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveForward, ContrastiveWays
+
+    n_actions, steps = told.spec.n_actions, agent.shared("horizon", 1)
+    if forward:
+        return ContrastiveForward(n_actions), _with_outcomes
+    one_step = ContrastiveBackward(n_actions)
+    return one_step if steps == 1 else ContrastiveWays(one_step, steps), _with_outcomes
+
+
+def softmax(told: "Told", agent: Agent, forward: bool) -> "Planned":
+    """A softmax over numbered states, or pairs."""
+    from backcast.models.neural.softmax import SoftmaxBackward, SoftmaxForward
+
+    spec = told.spec
+    if not spec.n_states:
+        raise InputError("model: 'softmax' is over numbered states, and here they have none; use 'contrastive'")
+    return (SoftmaxForward if forward else SoftmaxBackward)(spec.n_states, spec.n_actions), _with_outcomes
+
+
+def generative(told: "Told", agent: Agent, forward: bool) -> "Planned":
+    """A mixture from which earlier observations are drawn."""
+    from backcast.models.neural.generative import GenerativeBackward
+
+    spec, samples = told.spec, agent.get("sample", SAMPLES)
+    model = GenerativeBackward(spec.shape, spec.n_actions, agent.get("components"), samples)
+    return model, functools.partial(_with_outcomes, drawn=True)
+
+
+def deterministic(told: "Told", agent: Agent, forward: bool) -> "Planned":
+    """The mean of the next observation."""
+    from backcast.models.neural.deterministic import DeterministicForward
+
+    return DeterministicForward(told.spec.shape, told.spec.n_actions), _with_outcomes
+
+
+def abstract(told: "Told", agent: Agent, forward: bool) -> "Planned":
+    """The corrections themselves."""
+    from backcast.models.neural.abstraction import NeuralCorrections
+
+    return NeuralCorrections(told.n_parameters, told.spec.n_actions, forward), _with_corrections
+
+
+def _with_outcomes(
+    agent: Agent, values: "NeuralValues", at_work: "ModelAtWork", drawn: bool = False
+) -> "NeuralPlanner":
+    """Planning in expectation, or with `sample` predecessors; where the model draws them itself, with all of these."""
+    from backcast.agents.neural import plan_with_outcomes
+
+    return plan_with_outcomes(agent, values, at_work, 0 if drawn else agent.get("sample") or 0)
+
+
+def _with_corrections(agent: Agent, values: "NeuralValues", at_work: "ModelAtWork") -> "NeuralPlanner":
+    """Planning by corrections, from where outcomes would be planned from."""
+    from backcast.agents.neural import plan_with_outcomes
+    from backcast.planners.neural import NeuralCorrector
+
+    usual = plan_with_outcomes(agent, values, at_work)
+    return NeuralCorrector(values, at_work.function, cast("NeuralCorrectionModel", at_work.model), usual)

@@ -1,0 +1,86 @@
+"""Ways of some steps along the trajectory that a memory holds: what models over several steps learn from.
+
+As in `backcast.exact` and in `backcast.models.trajectory`, the trajectory goes on over the end of an episode: a
+terminal state leads to the next start, a step that earns nothing and carries no discount. A truncated episode ends it.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from backcast.models.neural.contract import Ways
+from backcast.values.neural import Transitions
+
+
+def draw_ways(
+    memory: Transitions,
+    newest: jax.Array,
+    filled: jax.Array,
+    size: int,
+    steps: int,
+    discount: jax.Array,
+    key: jax.Array,
+) -> Ways:
+    """Ways of so many steps, to arrivals drawn uniformly, with replacement.
+
+    A state is arrived at by a transition, or by the restart after one that ended an episode. What is drawn is a
+    transition; of one with which an episode begins after such a restart either arrival is taken, and counts twice.
+
+    Args:
+        memory: a ring of transitions.
+        newest: the place of the last one.
+        filled: how many there are.
+        size: how many ways are drawn.
+        steps: of each.
+        discount: γ.
+        key: of JAX.
+    """
+    of_age, of_arrival = jax.random.split(key)
+    age = jax.random.randint(of_age, (size,), 0, filled.astype(jnp.int32), dtype=jnp.int32)
+    restarted = follows_restart(memory, newest, filled, age)
+    to_start = restarted & jax.random.bernoulli(of_arrival, shape=(size,))
+    ways = look_back(memory, newest, filled, age, to_start, steps, discount)
+    return ways._replace(weight=jnp.where(restarted, 2, 1) * ways.weight)
+
+
+def follows_restart(memory: Transitions, newest: jax.Array, filled: jax.Array, age: jax.Array) -> jax.Array:
+    """Whether transitions begin an episode after one that ended, and that end is remembered."""
+    room = len(memory.a)
+    return memory.first[(newest - age) % room] & memory.ends[(newest - age - 1) % room] & (age + 1 < filled)
+
+
+def look_back(
+    memory: Transitions,
+    newest: jax.Array,
+    filled: jax.Array,
+    age: jax.Array,
+    to_start: jax.Array,
+    steps: int,
+    discount: jax.Array,
+) -> Ways:
+    """The ways of so many steps to the states after transitions of this age, or (`to_start`) to those before them."""
+    room = len(memory.a)
+
+    def back(walk: tuple[jax.Array, ...], _: None) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]:
+        """One step further: the restart before a transition of this age, or that transition."""
+        age, restart, r, carried, known = walk
+        at = (newest - age) % room
+        carries = jnp.where(restart | memory.ends[at], 0, 1)
+        r = jnp.where(restart, 0, memory.r[at] + discount * carries * r)
+        known = known & (age < filled)
+        next_is_restart = ~restart & memory.first[at]
+        unbroken = ~next_is_restart | follows_restart(memory, newest, filled, age)
+        walk = jnp.where(next_is_restart, age, age + 1), next_is_restart, r, carried * carries, known & unbroken
+        return walk, (at, restart, known)
+
+    ended = jnp.zeros(len(age), memory.r.dtype), jnp.ones(len(age), memory.r.dtype)
+    walk = age, to_start, *ended, jnp.ones(len(age), bool)
+    (_, _, r, carried, _), (at, restart, known) = jax.lax.scan(back, walk, None, steps)
+    origin, arrival = at[-1], (newest - age) % room
+    s2 = jnp.where(_like(to_start, memory.s), memory.s[arrival], memory.s2[arrival])
+    weight = (known[-1] & ~restart[-1]).astype(memory.r.dtype)
+    return Ways(memory.s[origin], memory.a[origin], r, s2, carried, weight)
+
+
+def _like(each: jax.Array, states: jax.Array) -> jax.Array:
+    """With as many axes as states have."""
+    return each.reshape(-1, *(1,) * (states.ndim - 1))

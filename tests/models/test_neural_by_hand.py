@@ -1,0 +1,164 @@
+"""Models by networks on numbers worked out by hand: generative, deterministic and abstract ones.
+
+Networks are linear and begin at 0 unless said, so that a mixture is around what is seen, and a correction is 0.
+"""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+
+import backcast as bc
+
+jax = pytest.importorskip("jax")
+pytestmark = pytest.mark.interpreted  # of other agents: networks are compiled by JAX
+
+
+@pytest.fixture(autouse=True)
+def _with_64_bits():
+    from backcast.networks.backend import require_jax, wide
+
+    require_jax()
+    with wide():
+        yield
+
+
+def at_zero(model, seen):
+    """A linear network of a model, all of whose parameters are 0, that sees these states."""
+    import jax.numpy as jnp
+
+    from backcast.models.neural.contract import ModelNet
+    from backcast.networks.modules import make
+
+    seen = jnp.asarray(seen, jnp.float64)
+    heads = {name: head._replace(zero=True) for name, head in model.heads().items()}
+    function, params = make(bc.networks.linear(), jax.random.key(0), seen.shape[1:], heads, jnp.float64)
+    return ModelNet(function, params, lambda states: seen[states])
+
+
+def lesson_of(s, a, r, s2, ends=False, q=None):
+    """One transition, and linear values with these weights (D, A)."""
+    import jax.numpy as jnp
+
+    from backcast.models.neural.contract import Lesson
+    from backcast.networks.modules import Head, make
+    from backcast.values.neural import NeuralValues, Transitions, squared
+
+    one = [jnp.array([each]) for each in (s, a, float(r), s2, ends, True)]
+    q = jnp.zeros((2, 2)) if q is None else jnp.asarray(q, jnp.float64)
+    function, _ = make(bc.networks.linear(), jax.random.key(0), (2,), {"q": Head(2)}, jnp.float64)
+    params = {"body": {}, "heads": {"q": {"w": q}}}
+    values = NeuralValues(function, squared, False)
+    return Lesson(Transitions(*one), None, None, values, params, params, jnp.float64(0.5), jax.random.key(0))
+
+
+def below(x):
+    return 0.5 * (1 + math.erf(x / math.sqrt(2)))
+
+
+def test_a_gaussian_mixture_loses_what_it_leaves_to_what_led_here():
+    from backcast.models.neural.generative import GenerativeBackward
+
+    model = GenerativeBackward((2,), 2, 3, 4)
+    network = at_zero(model, [[1, 0], [0, 1]])
+    # three components alike: squares 1 + 1 from what is seen, σ = 1 in two coordinates, one of two actions, reward 2
+    expected = 0.5 * (1 + 1) + math.log(2 * math.pi) + math.log(2) + 0.5 * 2**2
+    assert model.loss(network, lesson_of(0, 1, 2, 1)) == pytest.approx(expected)
+
+
+def test_the_mass_of_a_gaussian_mixture_on_a_state_is_that_of_what_is_rounded_to_it():
+    from backcast.models.neural.generative import GenerativeBackward
+
+    model = GenerativeBackward((2,), 1, 1, 4)
+    network = at_zero(model, [[1, 0], [0, 1]])
+    probability, reward = jax.jit(lambda: model.table(network, np.ones(2), np.full(2, 0.9)))()
+    near, far = below(0.5) - below(-0.5), below(1.5) - below(0.5)  # a coordinate is rounded to its own value or another
+    np.testing.assert_allclose(probability, [[near**2, far**2], [far**2, near**2]], rtol=1e-9)
+    assert np.array_equal(reward, np.zeros((2, 2)))
+
+
+def test_the_mass_of_a_bernoulli_mixture_on_a_state_is_that_of_its_pixels():
+    from backcast.models.neural.generative import GenerativeBackward
+
+    model = GenerativeBackward((1, 1, 2), 2, 1, 4)
+    seen = np.array([[1, 0], [0, 1], [0, 1]]).reshape(3, 1, 1, 2)  # the last two look the same, and share theirs
+    network = at_zero(model, seen)
+    probability, _ = jax.jit(lambda: model.table(network, np.ones(6), np.full(3, 0.9)))()
+    np.testing.assert_allclose(probability, np.tile(np.repeat([0.25, 0.125, 0.125], 2) / 2, (3, 1)), rtol=1e-12)
+    assert model.loss(network, lesson_of(0, 1, 0, 1)) == pytest.approx(3 * math.log(2))  # two pixels, an action
+
+
+def test_what_a_generative_model_draws_has_the_shape_of_what_is_seen():
+    from backcast.models.neural.generative import GenerativeBackward
+
+    for shape in ((2,), (1, 1, 2)):
+        model = GenerativeBackward(shape, 2, 2, 5)
+        network = at_zero(model, np.eye(2).reshape(2, *shape))
+        draw = functools.partial(model.before, network, np.arange(2), None)
+        before = jax.jit(draw)(jax.random.key(1))
+        assert before.seen.shape == (2, 5, *shape)
+        assert before.a.shape == before.weight.shape == before.reward.shape == (2, 5)
+        assert (before.weight == 1).all()
+        assert set(np.unique(before.a)) <= {0, 1}
+        drawn = np.asarray(before.seen)
+        assert np.isin(drawn, [0, 1]).all() == (len(shape) == 3)
+
+
+def test_an_imagined_observation_is_the_one_state_that_is_near_enough():
+    import jax.numpy as jnp
+
+    from backcast.models.neural import nearness
+
+    seen = jnp.array([[0.0, 0.0], [0.5, 0.0], [0.5, 1.0], [0.5, 1.0]])
+    assert nearness.tolerance(seen) == 0.25
+    imagined = jnp.array([[0.2, 0.1], [0.3, 0.0], [0.5, 0.5], [0.6, 0.8]])
+    expected = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0.5, 0.5]]  # the third is none, the last one of two
+    np.testing.assert_array_equal(nearness.nearest(imagined, seen), expected)
+    assert nearness.tolerance(jnp.ones((3, 2))) == 0.5
+
+
+def test_a_deterministic_model_bootstraps_from_what_it_predicts():
+    import jax.numpy as jnp
+
+    from backcast.models.neural.deterministic import DeterministicForward
+
+    model = DeterministicForward((2,), 2)
+    network = at_zero(model, [[1, 0], [0, 1]])
+    # from (1, 0) it predicts (1, 0), and (0, 1) is seen; the reward is 2; whether it ends is tossed up
+    loss = model.loss(network, lesson_of(0, 1, 2, 1))
+    assert loss == pytest.approx(0.5 * (1 + 1) + 0.5 * 2**2 + math.log(2))
+    network.params["heads"]["move"]["w"] = jnp.array([[-1.0, 1.0, 0.0, 0.0], [0.0] * 4])  # action 0 moves (1, 0)
+    network.params["heads"]["goes_on"]["w"] = jnp.array([[math.log(3), -math.log(3)], [0.0, 0.0]])
+    network.params["heads"]["reward"]["w"] = jnp.array([[5.0, 6.0], [0.0, 0.0]])
+    targets = model.targets(network, np.array([0]), None, lambda seen: seen @ jnp.array([10.0, 100.0]), 0.5)
+    np.testing.assert_allclose(targets, [[5 + 0.5 * 0.75 * 100, 6 + 0.5 * 0.25 * 10]])
+    probability, reward, ends = model.table(network, np.ones(2), np.full(2, 0.9))
+    np.testing.assert_array_equal(probability[0], [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(reward[0], [[5, 5], [6, 6]])
+    np.testing.assert_array_equal(ends, [[False, True], [False, False]])
+
+
+def test_an_abstract_model_learns_the_correction_and_planning_makes_it():
+    import jax.numpy as jnp
+
+    from backcast.models.neural.abstraction import NeuralCorrections
+    from backcast.planners.neural import Imagined, NeuralBackwardPlanner, NeuralCorrector
+
+    model = NeuralCorrections(4, 2, ahead=False)
+    network = at_zero(model, [[1, 0], [0, 1]])
+    lesson = lesson_of(0, 1, 2, 1, q=[[0.0, 1.0], [4.0, 0.0]])
+    error = 2 + 0.5 * 4 - 1  # of (s, a) = (0, 1): the reward and half of max q(1, ·), less q(0, 1)
+    assert model.loss(network, lesson) == pytest.approx(0.5 * error**2)
+    gradient = jax.grad(lambda params: model.loss(network._replace(params=params), lesson))(network.params)
+    expected = np.zeros((2, 4))
+    expected[1, 1] = -error  # conditioned on s' = 1; of the weight of q(0, 1)
+    np.testing.assert_allclose(gradient["heads"]["correction"]["w"], expected)
+    learned = {"body": {}, "heads": {"correction": {"w": -jnp.asarray(expected)}}}
+    usual = NeuralBackwardPlanner(lesson.values, network.function, None, True, False, 0)
+    planner = NeuralCorrector(lesson.values, network.function, model, usual)
+    (turn,) = planner.turns(lesson.batch)
+    known = Imagined(lesson.target, learned, network.eyes, None, lesson.batch, lesson.discount, lesson.key)
+    (_, (made, largest)), move = jax.value_and_grad(planner.loss, has_aux=True)(lesson.params, turn, 0, known)
+    np.testing.assert_allclose(move["heads"]["q"]["w"], [[0, -error], [0, 0]])
+    assert (int(made), float(largest)) == (1, 4.0)
