@@ -117,8 +117,9 @@ class Experience:
 
     def remember_block(self, memory: Transitions, taken: jax.Array, came: Transitions) -> Transitions:
         """The memory with `block` transitions, (block, …), the last of which is that of this step."""
-        steps = taken - jnp.arange(self.block - 1, -1, -1)
-        return jax.lax.scan(lambda kept, each: (self.remember(kept, *each), None), memory, (steps, came))[0]
+        fit = min(self.block, self._memory)
+        at = (taken - jnp.arange(fit - 1, -1, -1)) % self._memory
+        return Transitions(*(ring.at[at].set(each[-fit:]) for ring, each in zip(memory, came, strict=True)))
 
     def learn_block(
         self, memory: Transitions, learned: Learned, taken: jax.Array, came: Transitions, known: Circumstances

@@ -22,7 +22,7 @@ from backcast.drivers.neural_policy import in_a_row
 from backcast.drivers.runs import PER_EPISODE, NoModels, RunRows
 from backcast.drivers.steps import Length, new_clock, set_rates
 from backcast.networks.backend import wide
-from backcast.networks.modules import Params
+from backcast.networks.packing import Packing, Vectors
 from backcast.values.neural import Eyes, Transitions
 from backcast.values.policies import explore, greedy
 from backcast.values.table import zeros
@@ -34,33 +34,48 @@ _NOT_KEPT = "models: of agents with a network they are kept by backcast.run, in 
 
 
 class _Steps:
-    """What is compiled of an agent: to act, to plan before the first step, and to learn from a step."""
+    """What is compiled of an agent: to act, to plan before the first step, and to learn from a step.
+
+    What was learned is handed over packed.
+    """
 
     def __init__(self, agent: Agent, spec: Spec) -> None:
         self.experience = Experience(agent, spec)
-        self.begin, self.nothing = jax.jit(self.experience.agent.begin), jax.jit(self.experience.nothing)
+        begin = self.experience.agent.begin
+        self.packing: Packing[Learned] = Packing(jax.eval_shape(begin, jax.random.key(0)))
+        self.begin, self.nothing = jax.jit(lambda key: self.packing.pack(begin(key))), jax.jit(self.experience.nothing)
         self.q, self.plan_first = jax.jit(self._q), jax.jit(self._plan_first)
         self.learn = jax.jit(self._learn, donate_argnums=(0, 1))
         self.remember = jax.jit(self.experience.remember_block, donate_argnums=0)
-        self.renew = jax.jit(lambda learned: learned._replace(target=learned.values), donate_argnums=0)
-        self.values = jax.jit(self.experience.agent.values.all)
+        self.renew = jax.jit(self._renew, donate_argnums=0)
+        self.values = jax.jit(self._values)
 
-    def _q(self, values: Params, seen: Seen, s: jax.Array) -> jax.Array:
-        return self.experience.agent.values.all(values, _eyes(seen)(s[None]))[0]
+    def _values(self, packed: Vectors, seen: jax.Array) -> jax.Array:
+        return self.experience.agent.values.all(self.packing.unpack(packed).values, seen)
+
+    def _q(self, packed: Vectors, seen: Seen, s: jax.Array) -> jax.Array:
+        return self._values(packed, _eyes(seen)(s[None]))[0]
+
+    def _renew(self, packed: Vectors) -> Vectors:
+        learned = self.packing.unpack(packed)
+        return self.packing.pack(learned._replace(target=learned.values))
 
     def _plan_first(
-        self, memory: Transitions, learned: Learned, seen: Seen, taken: jax.Array, s: jax.Array, told: Told
-    ) -> Learned:
+        self, memory: Transitions, packed: Vectors, seen: Seen, taken: jax.Array, s: jax.Array, told: Told
+    ) -> Vectors:
         discount, rates, key = told
         known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
-        return self.experience.plan_first(memory, learned, taken, s, jnp.ones((), bool), known)
+        learned = self.packing.unpack(packed)
+        return self.packing.pack(self.experience.plan_first(memory, learned, taken, s, jnp.ones((), bool), known))
 
     def _learn(
-        self, memory: Transitions, learned: Learned, seen: Seen, taken: jax.Array, came: Transitions, told: Told
-    ) -> tuple[Transitions, Learned]:
+        self, memory: Transitions, packed: Vectors, seen: Seen, taken: jax.Array, came: Transitions, told: Told
+    ) -> tuple[Transitions, Vectors, jax.Array]:
+        """The memory, what was learned, and the largest |q| of the update."""
         discount, rates, key = told
         known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
-        return self.experience.learn_block(memory, learned, taken, came, known)
+        memory, learned = self.experience.learn_block(memory, self.packing.unpack(packed), taken, came, known)
+        return memory, self.packing.pack(learned), learned.largest
 
 
 def _eyes(seen: Seen) -> Eyes:
@@ -145,7 +160,7 @@ class NeuralStepwise:
         if a >= 0:
             return a
         with wide():
-            q = np.asarray(self._compiled.q(self._learned.values, self._seen, s), dtype=np.float64)
+            q = np.asarray(self._compiled.q(self._learned, self._seen, s), dtype=np.float64)
         self._row.fill(q[None])
         return int(greedy(self._row, 0, self._stream))
 
@@ -165,8 +180,10 @@ class NeuralStepwise:
             self._memory = compiled.remember(self._memory, taken, came)
         else:
             told = self._discount, self.rates, self._key
-            self._memory, self._learned = compiled.learn(self._memory, self._learned, self._seen, taken, came, told)
-            self._largest = abs(float(self._learned.largest))
+            self._memory, self._learned, largest = compiled.learn(
+                self._memory, self._learned, self._seen, taken, came, told
+            )
+            self._largest = abs(float(largest))
         if compiled.experience.renewed(taken):
             self._learned = compiled.renew(self._learned)
 
@@ -181,7 +198,12 @@ class NeuralStepwise:
     @property
     def updates(self) -> NDArray[np.int64]:
         """(2,) value updates by learning and by planning."""
-        return np.asarray(self._learned.updates)
+        return self._unpacked.updates
+
+    @property
+    def _unpacked(self) -> Any:
+        """What was learned so far, in arrays of NumPy."""
+        return self._compiled.packing.unpack([np.asarray(vector) for vector in self._learned])
 
     def judge(self, record: Record, episode: int, largest: float, max_steps: int) -> bool:
         """Measure the error after an episode; whether the run may go on."""
@@ -201,7 +223,7 @@ class NeuralStepwise:
             updates=self.updates[None],
             edges=np.zeros(1, dtype=np.int64),
             values=(values[:, 0] if self._setup.n_actions == 1 else values)[None],
-            weights=in_a_row(self._learned.values)[None],
+            weights=in_a_row(self._unpacked.values)[None],
             diverged=record.diverged.copy(),
             seconds=seconds,
             runs=NoModels(_NOT_KEPT),
@@ -212,4 +234,4 @@ class NeuralStepwise:
         if self._seen is None:
             return np.zeros((0, self._setup.n_actions))
         with wide():
-            return np.asarray(self._compiled.values(self._learned.values, self._seen), dtype=np.float64)
+            return np.asarray(self._compiled.values(self._learned, self._seen), dtype=np.float64)
