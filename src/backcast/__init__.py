@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from backcast.core.importing import once_imported
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Agent": "backcast.agents",
