@@ -9,6 +9,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# uv takes a third of pip's time. Where it finds no packages, as where an index is configured for pip alone, pip installs them.
+INSTALL = install() { $(BIN)/uv pip install --quiet "$$@" 2>/dev/null || $(PIP) "$$@"; }; install
 # One worker more than cores: tests wait for browsers and other processes.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -114,20 +116,20 @@ textbook: .venv/developing
 	  || { echo "Backcast needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/bin/python pyproject.toml
-	$(PIP) --editable .
+.venv/installed: .venv/bin/uv pyproject.toml
+	$(INSTALL) --editable .
 	@touch $@
 
-.venv/with-lab: .venv/bin/python pyproject.toml
-	$(PIP) --editable '.[lab]'
+.venv/with-lab: .venv/bin/uv pyproject.toml
+	$(INSTALL) --editable '.[lab]'
 	@touch $@ .venv/installed
 
-.venv/developing: .venv/bin/python pyproject.toml requirements-dev.lock
-	$(PIP) --constraint requirements-dev.lock --editable '.[dev]'
+.venv/developing: .venv/bin/uv pyproject.toml requirements-dev.lock
+	$(INSTALL) --constraint requirements-dev.lock --editable '.[dev]'
 	@touch $@ .venv/installed .venv/with-lab
 
 .venv/documenting: .venv/developing
-	$(PIP) --constraint requirements-dev.lock --editable '.[dev,docs]'
+	$(INSTALL) --constraint requirements-dev.lock --editable '.[dev,docs]'
 	@touch $@ .venv/developing .venv/installed .venv/with-lab
 
 .venv/bin/uv: .venv/bin/python
