@@ -14,7 +14,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", re.S | re.M)  # and what it prints
 EXAMPLES = [
-    pytest.param(*found.groups(default=""), id=f"{page.name}-{i}")
+    pytest.param(
+        *found.groups(default=""), id=f"{page.name}-{i}", marks=[pytest.mark.slow] if page.name == "neural.md" else []
+    )
     for page in PAGES
     for i, found in enumerate(EXAMPLE.finditer(page.read_text()))
 ]

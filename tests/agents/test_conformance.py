@@ -68,11 +68,13 @@ class TestTrueBackward(testing.AgentConformance, testing.ModelConformance, Expec
     true = True
 
 
+@pytest.mark.interpreted
 class TestBackwardCounts(AgentConformance, ModelConformance):
     kind = "backward"
     options = {"model": "counts", "alpha": 0.5}  # noqa: RUF012
 
 
+@pytest.mark.interpreted
 class TestBackwardConditioned(AgentConformance, ModelConformance):
     kind = "backward"
     options = {"conditioned": True, "frame": "previous"}  # noqa: RUF012
@@ -125,6 +127,7 @@ class TestBoth(AgentConformance):
     test_value_updates_are_counted = None  # one value may be planned forward and backward
 
 
+@pytest.mark.interpreted
 class TestBlend(AgentConformance):
     kind = "blend"
     test_without_planning_it_is_model_free = None  # it has no step size

@@ -134,6 +134,7 @@ print(round(float(abs(runs.values).max()), 6), sum(run_seeds.stats.cache_hits.va
 """
 
 
+@pytest.mark.slow
 def test_parts_of_others_are_kept_until_they_are_edited(tmp_path):
     environment = {
         **os.environ,

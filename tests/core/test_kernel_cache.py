@@ -53,7 +53,12 @@ def test_what_this_user_wrote_is_loaded(kept):
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda content: content[:-1], lambda content: b"{}\n" + content, lambda content: b""]
+    "damage",
+    [
+        lambda content: content[:-1],
+        pytest.param(lambda content: b"{}\n" + content, marks=pytest.mark.slow),
+        pytest.param(lambda content: b"", marks=pytest.mark.slow),
+    ],
 )
 def test_damaged_files_are_replaced(kept, damage):
     for path in kept.iterdir():
@@ -79,7 +84,13 @@ def give_away(directory):
     os.chown(directory, SOMEBODY, SOMEBODY)
 
 
-REFUSED = [write_for_all, write_for_the_group, link, *([give_away] if AS_ROOT else [])]
+REFUSED = [
+    write_for_the_group,
+    *(
+        pytest.param(change, marks=pytest.mark.slow)
+        for change in [write_for_all, link, *([give_away] if AS_ROOT else [])]
+    ),
+]
 
 
 @pytest.mark.parametrize("change", REFUSED)
@@ -107,6 +118,7 @@ def test_files_that_others_may_have_written_are_replaced(kept, tmp_path):
     assert run(kept.parent)[1:] == ("1 0", 2, "")
 
 
+@pytest.mark.slow
 def test_a_shared_directory_above_is_no_trouble(tmp_path):
     """As a volume of Kubernetes, in which the cache of each user is private, whatever the umask."""
     base = tmp_path / "volume"
@@ -176,6 +188,7 @@ print(sum(twice.stats.cache_hits.values()) + sum(Push.amount.stats.cache_hits.va
 '''
 
 
+@pytest.mark.slow
 def test_parts_of_the_same_name_and_fields_do_not_share_what_is_kept(tmp_path):
     """Whichever is defined first, and so keeps its name; the next process of the same order finds all of its code."""
     environment = {**os.environ, "BACKCAST_CACHE_DIR": str(tmp_path)}

@@ -55,7 +55,9 @@ def run(code, tmp_path, *, interpreted=False):
     return done.stdout.splitlines(), done.stderr.splitlines()
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", [pytest.param(change, marks=[pytest.mark.slow] * (n % 3 > 0)) for n, change in enumerate(CHANGES)]
+)
 def test_kernels_compile_without_the_cache_where_numba_has_changed(change, tmp_path):
     (results, trouble), said = run(INSIDES + change + KERNEL, tmp_path)
     assert results == "1 0"
@@ -76,6 +78,7 @@ def test_loading_that_takes_other_arguments_gives_the_cache_up(tmp_path):
     assert len(said) == 1
 
 
+@pytest.mark.slow
 def test_an_agent_runs_where_numba_has_changed(tmp_path):
     """Neither the cache nor the option that kernels count no references; the numbers are those of plain Python."""
     change = "del numba.core.codegen.CPUCodegen.magic_tuple; del numba.core.options.DefaultOptions._nrt"

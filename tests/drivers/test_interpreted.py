@@ -63,6 +63,14 @@ AGAIN = {
 }
 # take seconds to compile: `make slow`
 COSTLY = {
+    "forward,sample=5",
+    "backward,lam=0.5,lam_by=td",
+    "blend,prior=false",
+    "sweeping,variant=peng-williams",
+    "sweeping,variant=mcmahan-gordon",
+    "replay,features=onehot that averages",
+    "prioritized-replay that averages",
+    "forward,features=random_binary-7",
     "forward,features=random_binary-7,learn_by=rls",
     "forward,features=random_binary-7,model=abstract",
     "forward,features=random_binary-7,model=likelihood,sample=2",

@@ -16,6 +16,7 @@ TIMES = 60 - 7  # updates in 60 steps, once the memory fills a batch
 UNIFORM = np.full((9, 4), 0.25)
 
 
+@pytest.mark.slow
 def test_a_generative_model_imagines_states_that_do_not_exist():
     agent = bc.agent("backward", model="generative", components=2, sample=3, **SMALL)
     runs = bc.run(MAZE, agent, steps=60, seeds=2)
@@ -36,6 +37,7 @@ def test_a_generative_model_of_images_is_a_mixture_of_pixels():
     assert 0 < runs.models[0].score(bc.exact.backward(MAZE.mdp, UNIFORM)).valid < 1
 
 
+@pytest.mark.slow
 def test_a_deterministic_model_finds_what_follows_where_nothing_is_left_to_chance():
     agent = bc.agent("forward", model="deterministic", **{**RANDOM, "network": bc.networks.mlp(32)})
     runs = bc.run(MAZE, agent, steps=1500, seeds=1)
@@ -47,6 +49,7 @@ def test_a_deterministic_model_finds_what_follows_where_nothing_is_left_to_chanc
         _ = runs.models[0].ends
 
 
+@pytest.mark.slow
 def test_an_abstract_model_has_corrections_alone():
     runs = bc.run(MAZE, bc.agent("backward", model="abstract", **SMALL), steps=60, seeds=1)
     assert runs.updates.planning[0] == 8 * TIMES

@@ -77,7 +77,7 @@ def line(length, forward, discount=1.0, as_sparse=False, reward=-1.0):
     return bc.FiniteMDP(transition, np.full((length, 1), reward), discount, np.eye(1, length)[0], last)
 
 
-@pytest.mark.parametrize("coupling", [1e-9, 1e-12, 1e-14])
+@pytest.mark.parametrize("coupling", [1e-9, pytest.param(1e-12, marks=pytest.mark.slow), 1e-14])
 @pytest.mark.parametrize("successors", [None, 4])
 def test_nearly_decomposable_chains_are_exact_in_every_entry(coupling, successors):
     P = blocks(np.random.default_rng(1), (510, 510), coupling, successors)
@@ -99,7 +99,7 @@ def test_random_nearly_decomposable_chains(seed, sizes, exponent, successors):
     np.testing.assert_allclose(stationary_of(P).d, gth(P), rtol=1e-12)
 
 
-@pytest.mark.parametrize("coupling", [1e-3, 1e-6, 1e-9, 1e-14])
+@pytest.mark.parametrize("coupling", [1e-3, 1e-6, pytest.param(1e-9, marks=pytest.mark.slow), 1e-14])
 def test_a_walk_that_has_settled_is_no_certificate(coupling):
     """Blocks that mix at once: the walk comes to rest in each of them with the weights it began with."""
     P = sparse.csr_array(blocks(np.random.default_rng(2), (630, 420), coupling, 5))

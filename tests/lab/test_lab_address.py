@@ -73,6 +73,7 @@ def test_a_broken_address_says_what_is_wrong_and_keeps_what_is_right(page, lab, 
     until(page, "lab.frame.at > 0")
 
 
+@pytest.mark.slow
 def test_an_address_that_is_broken_later_says_so(page, lab):
     open_lab(page, lab, at=20, seed=SEED)
     shown = remembered(page)

@@ -117,6 +117,7 @@ def cell_colours(page, side, rows, columns):
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_a_maze_that_changes_is_chosen_from_the_list_and_shown_as_it_is(page, lab):
     """Where a gap is, the board shows a value, where a wall is, none; also when one has gone back."""
     open_lab(page, lab, seed=SEED, episodes=EPISODES)
@@ -154,6 +155,7 @@ def test_the_address_holds_a_maze_that_changes(page, lab):
     until(page, "window.lab?.scene?.config.world.later?.[0] === 20 && lab.frame?.finished")
 
 
+@pytest.mark.slow
 def test_the_scale_grows_with_values_beyond_the_exact_ones_and_starts_anew_with_a_scene(page, lab):
     given = {"world": "random-walk", "world_n": 5, "left": "td", "right": "td", "left_alpha": 1, "right_alpha": 0.1}
     open_lab(page, lab, **given, episodes=EPISODES)
@@ -237,6 +239,7 @@ def test_the_chart_beside_the_boards_is_what_the_world_is_judged_by(page, lab, g
     assert {chart, *others} == {"steps", "reward", "error", "updates"}
 
 
+@pytest.mark.slow
 def test_the_line_of_rewards_is_the_mean_of_the_last_ten_episodes(page, lab):
     open_lab(page, lab, seed=2, episodes=60, left_alpha=0.3, right_alpha=0.3, **ICE)
     finish(page)
@@ -274,6 +277,7 @@ def printed(words):
     return re.sub(r"(?<=\w)'(?=\w)", "’", words)
 
 
+@pytest.mark.slow
 def test_the_back_button_goes_back_to_the_scene_before(page, lab):
     open_lab(page, lab, seed=SEED, episodes=EPISODES)
     page.keyboard.press("ArrowRight")
@@ -303,6 +307,7 @@ def test_who_goes_back_while_it_plays_is_not_held_up(page, lab):
     assert page.evaluate("history.state") == "elsewhere"
 
 
+@pytest.mark.slow
 def test_another_world_and_back_keeps_the_maze_and_tells_what_had_to_change(page, lab):
     open_lab(page, lab, world_text=SMALL.replace("\n", "/"), world_slip=0.2)
     page.locator("#world-kind").select_option("chain")
@@ -321,6 +326,7 @@ def test_another_world_and_back_keeps_the_maze_and_tells_what_had_to_change(page
     assert page.locator("[data-side=left] .tag").count() == 0
 
 
+@pytest.mark.slow
 def test_a_garnet_is_for_control_if_it_has_several_actions(page, lab):
     """Agents that work for one purpose only give way to others when the number of actions is changed."""
     open_lab(page, lab, left="q", seed=SEED, episodes=EPISODES)
@@ -335,6 +341,7 @@ def test_a_garnet_is_for_control_if_it_has_several_actions(page, lab):
     assert page.locator("#left-epsilon").count() == 1
 
 
+@pytest.mark.slow
 def test_step_sizes_that_average_are_chosen_in_the_form_and_refused_with_the_reason(page, lab):
     open_lab(page, lab, left="q", world_text=SMALL.replace("\n", "/"))
     page.locator("#left-more").click()

@@ -85,6 +85,7 @@ def test_ctrl_c_ends_it_at_once_with_twenty_pages_open_and_one_of_them_compiling
         until(lambda: not any(map(still_runs, compilers)))
 
 
+@pytest.mark.slow
 def test_pages_that_leave_at_any_moment_leave_nothing_in_the_log():
     scene = {"world": {"kind": "maze", "text": "S.G"}, "left": {"kind": "q"}, "right": {"kind": "q"}}
     wishes = [{"nope": 1}, scene, {**scene, "left": {"kind": "q", "alpha": 7}}]

@@ -62,6 +62,7 @@ def test_an_opening_is_made_unless_it_is_abandoned():
             work()
 
 
+@pytest.mark.slow
 def test_what_no_cache_has_is_left_to_another_process_and_if_that_does_not_help_is_compiled_here(cache):
     work, begun = uncached()
     assert with_kernels("further", CONFIG, np.zeros(1, dtype=np.uint8), work) == 2

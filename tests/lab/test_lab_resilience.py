@@ -60,6 +60,7 @@ def drop(page):
     return at
 
 
+@pytest.mark.slow
 def test_a_lab_that_died_and_was_started_again_is_found_again(browser):
     with tab(browser) as page:
         with lab_process(**INTERPRETED) as (process, lab):
@@ -79,6 +80,7 @@ def test_a_lab_that_died_and_was_started_again_is_found_again(browser):
             assert said(page, "#connection") == "connected"
 
 
+@pytest.mark.slow
 def test_a_page_that_was_busy_does_not_fall_behind(page, lab):
     """It has not drawn for seconds: the next frames are of the moments after them, none of those between."""
     open_lab(page, lab, seed=4, episodes=50, speed=50)
@@ -252,6 +254,7 @@ def test_pages_of_others_cannot_use_the_lab(browser, lab, stranger):
                 assert set(page.evaluate(ATTEMPTS, f"http://{name}:{port}/").values()) == {"refused"}, (host, name)
 
 
+@pytest.mark.slow
 def test_a_name_that_somebody_else_pointed_here_is_not_answered(browser, lab, stranger):
     port = urlsplit(lab).port
     with tab(browser) as page:

@@ -116,6 +116,7 @@ ALL_MODELS = [*PLANNERS] + [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "model"),
     [

@@ -103,7 +103,18 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", [*NAMES, "generative, images", "abstract backward"])
+def quick(names, ones):
+    """Parameters of a test; but for these ones they are left to `make slow`."""
+    return [pytest.param(name, marks=[] if name in ones else [pytest.mark.slow]) for name in names]
+
+
+@pytest.mark.parametrize(
+    "name",
+    quick(
+        [*NAMES, "generative, images", "abstract backward"],
+        ["softmax backward", "contrastive backward", "generative, vectors", "deterministic forward"],
+    ),
+)
 def test_what_a_model_loses(name):
     from backcast.models.neural.contract import ModelNet
 
@@ -114,7 +125,9 @@ def test_what_a_model_loses(name):
     assert_gradient(lambda params: model.loss(ModelNet(function, params, eyes), lesson), params)
 
 
-@pytest.mark.parametrize("name", [*ONE_STEP, "deterministic forward"])
+@pytest.mark.parametrize(
+    "name", quick([*ONE_STEP, "deterministic forward"], ["contrastive backward", "softmax forward"])
+)
 def test_what_a_model_loses_that_is_aware_of_the_planner(name):
     from backcast.models.neural.contract import ModelNet
     from backcast.models.neural.objectives import OBJECTIVES
@@ -136,7 +149,7 @@ def test_what_values_lose():
     assert_gradient(lambda params: values.learning_loss(params, target, eyes, batch, 0.9)[0], params)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quick(NAMES, ["softmax backward", "softmax forward", "contrastive over two steps"]))
 def test_what_values_lose_by_planning(name):
     import jax.numpy as jnp
 

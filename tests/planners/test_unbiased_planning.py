@@ -84,7 +84,7 @@ def test_true_models_leave_true_values_alone(span, frame):
 
 
 @pytest.mark.parametrize("span", SPANS[:2], ids=str)
-@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("depth", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_true_models_leave_true_values_alone_when_predecessors_are_drawn(span, depth):
     """Within five standard errors of 200,000 samples from each start and step."""
     samples = 200_000
@@ -210,6 +210,7 @@ def fixed_point(world, X, model):
     return np.linalg.lstsq(A, lively.T @ (d @ earned), rcond=1e-10)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", SPANS, ids=str)
 def test_linear_values_are_left_alone_at_the_fixed_point_of_the_same_span(span):
     """`lstd` over one step; over n, or with λ, the fixed point of the n-step or λ-return."""

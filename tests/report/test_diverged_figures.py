@@ -149,6 +149,7 @@ def test_notes_do_not_grow_without_end():
     assert lines[scores.MOST_LINES + 1 :] == ["… and 4 more, in the table"]
 
 
+@pytest.mark.slow
 def test_curves_of_many_worlds_are_three_across(found):
     class Again(Without):
         worlds = (CHAIN, SHORT) * 2
@@ -181,6 +182,7 @@ def test_after_equal_numbers_of_updates_a_run_that_diverged_has_not_come_to_its_
     assert (row["cells"][2], row["per_step"]) == ("diverged", "–")
 
 
+@pytest.mark.slow
 def test_the_page_and_its_figures_know_no_nan(directory, found):
     text = page.write_report(directory).read_text()
     for _, _, words in divergences(found["predict"]):

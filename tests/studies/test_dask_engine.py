@@ -214,6 +214,7 @@ def web_server():
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_there_is_no_scheduler(store, monkeypatch, capfd, web_server):
     monkeypatch.setattr(on_dask, "CONNECTING", 0.3)
     for address in ("tcp://127.0.0.1:9", "nonsense://where:1", web_server):

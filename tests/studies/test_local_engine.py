@@ -136,7 +136,7 @@ class TimerOfWhatHangs(threading.Timer):
             "Died: the process that performed it ended with exit code 7, 2 times",
             marks=pytest.mark.slow,
         ),
-        (HANGS, "TimeLimit: not finished after 1200 s, the time limit of a unit"),
+        pytest.param(HANGS, "TimeLimit: not finished after 1200 s, the time limit of a unit", marks=pytest.mark.slow),
         (
             "print('what a unit prints is no outcome'); raise ValueError('no')",
             "InputError: env: 'faulty:Faulty-v0' cannot be made (ValueError: no)",
@@ -160,6 +160,7 @@ def test_whatever_a_unit_does_the_others_finish(body, error, tmp_path, monkeypat
     assert {each["error"] for each in found} == {error}
 
 
+@pytest.mark.slow
 def test_a_run_that_never_ends_is_ended_by_the_time_limit():
     (unit,) = all_units(ENDLESS, 1)
     child = Child()
@@ -174,6 +175,7 @@ def test_a_run_that_never_ends_is_ended_by_the_time_limit():
     assert "Stopped" in child.perform(good).error
 
 
+@pytest.mark.slow
 def test_compiling_does_not_count(tmp_path, monkeypatch):
     """What is compiled in an empty cache takes many seconds; the time limit is for what is then run."""
     monkeypatch.setenv("BACKCAST_CACHE_DIR", str(tmp_path))

@@ -63,6 +63,7 @@ def waiting(directory, path):
     return second
 
 
+@pytest.mark.slow
 def test_two_commands_on_one_directory(tmp_path):
     """One waits for the other and then finds everything done."""
     path, study = written(tmp_path, 30, 60)
@@ -108,6 +109,7 @@ def test_a_shard_does_not_depend_on_what_is_done(tmp_path):
     assert {unit.key for unit in missing_units(None, study, 100, (2, 4))} == before
 
 
+@pytest.mark.slow
 def test_shards_at_the_same_time_from_the_command_line(tmp_path):
     """One is done while the other is held up."""
     path, study = written(tmp_path, 30, 80)

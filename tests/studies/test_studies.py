@@ -391,6 +391,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
 # command line
 
 
+@pytest.mark.slow
 def test_reproduce_writes_results_figures_report_and_claims(tmp_path, cli):
     out = tmp_path / "results"
     result = backcast("reproduce", "frames", "--seeds", 3, "--out", out)

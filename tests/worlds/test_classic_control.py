@@ -81,10 +81,10 @@ def test_compiled_by_jax_a_step_is_the_same(kind):
 SMALL = {"network": bc.networks.mlp(4), "batch": 4, "memory": 50, "alpha": 0.01, "precision": "float64"}
 
 
-SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("mountain-car", "acrobot")]
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("cartpole", "mountain-car", "acrobot")]
 
 
-@pytest.mark.parametrize("kind", ["cartpole", *SLOW])
+@pytest.mark.parametrize("kind", SLOW)
 def test_a_run_is_what_training_in_theirs_is(kind):
     pytest.importorskip("jax")
     agent, world = bc.agent("q", **SMALL), WORLDS[kind].make()
