@@ -1,4 +1,4 @@
-"""`backcast bench --only costs`: cost of an agent's steps, value updates and edges, fitted to runs in several worlds.
+"""`backcast bench --only costs`: cost of episodes, steps, value updates and edges, fitted to runs in several worlds.
 
     backcast bench --only costs --json > src/backcast/studies/costs.json
 
@@ -18,6 +18,7 @@ from backcast.core.copies import Copies
 from backcast.drivers.seed_blocks import Job, empty_record
 from backcast.planners.edges import edges_touched
 from backcast.studies import BEYOND, BLEND, named_study
+from backcast.studies.costs import Cost
 from backcast.worlds import World, chain, garnet, maze
 
 WORLDS = (
@@ -35,7 +36,7 @@ _SECONDS = 0.03  # least processor time of a measurement
 
 
 def costs(repeats: int) -> Iterator[dict[str, Any]]:
-    """Nanoseconds per real step, value update and edge of every agent of the studies that compare kinds.
+    """Nanoseconds per episode, real step, value update and edge of every agent of the studies that compare kinds.
 
     `error` is the largest relative difference between the fitted and the measured time of a world.
     """
@@ -52,7 +53,7 @@ def costs(repeats: int) -> Iterator[dict[str, Any]]:
         yield {
             "section": "costs",
             "agent": name,
-            **dict(zip(("ns_per_step", "ns_per_update", "ns_per_edge"), fitted.tolist(), strict=True)),
+            **{f"ns_per_{each}": cost for each, cost in zip(Cost._fields, fitted.tolist(), strict=True)},
             "error": error,
         }
 
@@ -65,25 +66,25 @@ def compared_agents() -> dict[str, Agent]:
 
 
 def measured(world: World, chosen: Agent, episodes: int, repeats: int) -> Vector:
-    """Real steps, value updates, edges and nanoseconds of some runs, the best of several measurements."""
+    """Episodes, real steps, value updates, edges and nanoseconds of a run, the best of several measurements."""
     job = Job(world, chosen, chosen.rates(episodes), world.max_steps or 2**62)
     job.prepare(0)
     found: list[Vector] = []
     for _ in range(repeats):
-        total, seed = np.zeros(4), 0
-        while total[3] < 1e9 * _SECONDS:
+        total, seed = np.zeros(len(Cost._fields) + 1), 0
+        while total[-1] < 1e9 * _SECONDS:
             drawn = world.draw(seed)
             run = job.begin(drawn, seed)._replace(record=empty_record(episodes, None))
             seconds = job.call(drawn, Copies(run, 1, 0), 0, 1)
             edges = float(edges_touched(run.agent.planner))
-            total += run.record.steps.sum(), run.agent.updates.sum(), edges, 1e9 * seconds
+            total += episodes, run.record.steps.sum(), run.agent.updates.sum(), edges, 1e9 * seconds
             seed += 1
         found.append(total / seed)
-    return min(found, key=lambda each: each[3] / each[0])
+    return min(found, key=lambda each: each[-1] / each[1])
 
 
 def fit(rows: Vector) -> tuple[Vector, float]:
-    """Fit nonnegative costs by least squared relative error over worlds (n, 4); return them and the largest error."""
-    relative = rows[:, :3] / rows[:, 3:]
+    """Fit nonnegative costs by least squared relative error over worlds (n, 5); return them and the largest error."""
+    relative = rows[:, :-1] / rows[:, -1:]
     found, _ = nnls(relative, np.ones(len(rows)))
     return found, float(np.abs(relative @ found - 1.0).max())

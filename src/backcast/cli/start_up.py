@@ -36,6 +36,8 @@ def start_up(kinds: Sequence[str], repeats: int, against: Path | None) -> Iterat
         (cold, warm), *others = (tuple(map(min, zip(*turns, strict=True))) for turns in zip(*measured, strict=True))
         row = {"section": "start-up", "agent": kind, "cold_seconds": cold, "warm_seconds": warm}
         for before, _ in others:
+            if before == float("inf"):  # the other version has no such kind
+                continue
             row |= {"cold_seconds_of_the_other": before, "ratio": cold / before}
         yield row
 

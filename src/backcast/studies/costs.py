@@ -2,9 +2,9 @@
 
 A run takes about
 
-    nanoseconds = a · real steps + b · value updates + c · edges touched,
+    nanoseconds = a · episodes + b · real steps + c · value updates + d · edges touched,
 
-with a, b and c of each agent from a table (`costs.json`), printed by `backcast bench --only costs --json`. The table is
+with a, b, c and d of each agent from a table (`costs.json`), printed by `backcast bench --only costs --json`. The table is
 from one machine: what matters are ratios between agents.
 """
 
@@ -15,20 +15,20 @@ from typing import NamedTuple
 
 
 class Cost(NamedTuple):
-    """Nanoseconds for each real step, value update and edge touched."""
+    """Nanoseconds for each episode, real step, value update and edge touched."""
 
+    episode: float
     step: float
     update: float
     edge: float
 
-    def nanoseconds(self, steps: float, updates: float, edges: float) -> float:
+    def nanoseconds(self, episodes: float, steps: float, updates: float, edges: float) -> float:
         """The time of a run, including the world and acting, without measuring errors."""
-        return self.step * steps + self.update * updates + self.edge * edges
+        return self.episode * episodes + self.step * steps + self.update * updates + self.edge * edges
 
 
 @lru_cache(maxsize=1)
 def costs() -> dict[str, Cost]:
     """The costs of agents, by name without searched settings."""
     text = resources.files("backcast.studies").joinpath("costs.json").read_text(encoding="utf-8")
-    names = ("ns_per_step", "ns_per_update", "ns_per_edge")
-    return {row["agent"]: Cost(*(row[name] for name in names)) for row in json.loads(text)}
+    return {row["agent"]: Cost(*(row[f"ns_per_{each}"] for each in Cost._fields)) for row in json.loads(text)}

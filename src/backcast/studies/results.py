@@ -18,6 +18,7 @@ from backcast.studies.exported import Varied
 from backcast.studies.index import Index
 from backcast.studies.spec import Study
 from backcast.studies.store import Store
+from backcast.studies.trials import episodes_run
 from backcast.studies.unit_tables import column, columns
 from backcast.worlds.kinds import Picture
 
@@ -163,7 +164,8 @@ class Results:
         steps = float(self._index.steps[runs].mean())
         if cost is None or steps == 0.0:
             return None
-        return cost.nanoseconds(steps, self.value_updates(world, agent), self.edges(world, agent))
+        episodes = float(episodes_run(self.updates(world, agent)).mean())
+        return cost.nanoseconds(episodes, steps, self.value_updates(world, agent), self.edges(world, agent))
 
     def value_updates(self, world: str, agent: str) -> float:
         """Mean number of value updates of a run, learning and planning together."""
