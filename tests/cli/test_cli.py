@@ -23,7 +23,7 @@ def test_list_names_every_closed_form():
 
 def test_list_shows_what_a_kind_takes_and_what_it_means():
     shown = backcast("list", "td-lambda").stdout
-    assert "  lam             decay λ of a λ-model or of traces\n" in shown
+    assert "  lam             λ of a λ-model or of traces\n" in shown
     assert "  alpha  " in shown
     assert "alpha_model" not in shown
     refused = backcast("list", "td-lamda")

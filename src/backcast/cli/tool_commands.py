@@ -68,7 +68,7 @@ def list_(
     for name, each in KINDS.items():
         _print_entry(name, each.summary)
         if each.settings:
-            print(f"  {'':<30}  settings: {', '.join(each.settings)}")
+            print(f"  {'':<30}  settings: {', '.join(each.table)}")
         if each.reference:
             print(f"  {'':<30}  {each.reference}")
     print("\nModels (what the setting model names):")
