@@ -1,4 +1,4 @@
-"""The models that only a network computes: what the setting `model` calls them (`backcast.agents.neural_makers`)."""
+"""Estimators that need a network: values of the setting `model` (`backcast.agents.neural_makers` makes the models)."""
 
 from typing import Any, NoReturn
 
