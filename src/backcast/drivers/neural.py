@@ -28,7 +28,7 @@ from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
 
 _FIRST, _SECONDS = 64, 0.5  # steps of the first call; approximate seconds of others, so that Ctrl-C works
-_NO_NUMBERS = "models: they are tables of numbered states, and here states are vectors"
+_NO_NUMBERS = "models: not available, because states are vectors and have no numbers"
 
 
 class NeuralJob:
@@ -169,8 +169,8 @@ class NeuralJob:
 def _refuse_worlds(world: World) -> None:
     """Raise InputError if agents with a network cannot run in the world."""
     if world.later is not None:
-        raise InputError(f"world: {world.name} changes, and agents with a network take worlds that stay as they are")
+        raise InputError(f"world: {world.name} changes; agents with a network need a world that does not")
     if world.motion is None and world.mdp.start[world.mdp.terminal].any():
         raise InputError(
-            f"world: in {world.name} an episode may end where it begins; agents with a network need a first step"
+            f"world: in {world.name} an episode may begin in a terminal state; agents with a network need a step"
         )

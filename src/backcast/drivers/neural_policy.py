@@ -36,8 +36,8 @@ def values_of(agent: Agent, weights: Vector, n_actions: int, observation: object
         flat, unravel = ravel_pytree(params)
         if flat.size != weights.size:
             raise InputError(
-                f"observation: shape {seen.shape} given, which makes a network of {flat.size:,} parameters; these runs"
-                f" have {weights.size:,}, of another shape"
+                f"observation: shape {seen.shape} given, for which the network has {flat.size:,} parameters; those"
+                f" of these runs have {weights.size:,}, for another shape"
             )
         q = function(unravel(jnp.asarray(weights, dtype)), jnp.asarray(seen, dtype)[None], "q")
         return np.asarray(q[0], dtype=np.float64)

@@ -30,7 +30,7 @@ from backcast.worlds.stepping import FOREVER
 
 Seen: TypeAlias = jax.Array | None  # observations of numbered states, (S, …); None if states are observations
 Told = tuple[jax.Array, Vector, jax.Array]  # the discount, the rates and the random key of a run
-_NOT_KEPT = "models: of agents with a network they are kept by backcast.run, in finite worlds"
+_NOT_KEPT = "models: for agents with a network only backcast.run keeps them, in finite worlds"
 
 
 class _Steps:

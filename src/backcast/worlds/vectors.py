@@ -37,8 +37,8 @@ class VectorWorld(World):
     def mdp(self) -> FiniteMDP:
         """Raise InputError: there is none."""
         raise InputError(
-            f"{self.name}: states are vectors, and there is no table of what follows them; agents need a network here,"
-            " such as network=backcast.networks.mlp(64, 64), and nothing exact is known"
+            f"{self.name}: states are vectors, so there is no transition table and nothing exact; agents need a"
+            " network, such as network=backcast.networks.mlp(64, 64)"
         )
 
     def view(self, how: object) -> World:
