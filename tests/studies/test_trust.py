@@ -329,9 +329,7 @@ def test_what_is_damaged_is_named_and_can_be_run_again(cli, results, damage, wor
     damage(table)
     code, told, _ = cli("verify", results)
     assert (code, words in told, str(table.parent) in told) == (1, True, True)
-    assert told.splitlines()[-1].startswith(
-        "to run damaged units again: move these records away, then backcast sweep"
-    )
+    assert told.splitlines()[-1].startswith("to run damaged units again: move these records away, then backcast sweep")
     assert json.loads(cli("verify", results, "--json")[1])["damaged"][0]["path"] == str(table.with_suffix(".json"))
     table.with_suffix(".json").unlink()
     assert cli("verify", results)[0] == 0

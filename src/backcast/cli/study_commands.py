@@ -139,7 +139,7 @@ def _run(asked: "list[Asked]", options: RunOptions) -> None:
 
 
 def _what_is_kept(options: RunOptions) -> str:
-    return f"what is finished is kept in {options.out}, and the same command goes on from there"
+    return f"finished runs are kept in {options.out}; run the same command again to continue"
 
 
 def _report(names: list[str], options: RunOptions) -> None:
