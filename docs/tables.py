@@ -34,7 +34,7 @@ def _other_default(kind: Kind, setting: Setting) -> str:
 
 def estimators() -> Iterable[str]:
     """Backcast's own estimators."""
-    yield from ("| `model` | what it is | of | looks |", "|---|---|---|---|")
+    yield from ("| `model` | description | of | direction |", "|---|---|---|---|")
     for each in ESTIMATORS.values():
         if each.is_builtin:
             looks = ("forward", each.not_forward), ("backward", each.not_backward)

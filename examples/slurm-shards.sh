@@ -1,5 +1,5 @@
 #!/bin/bash
-# A study in shards, where there is only a job script: each task of the array makes its part of the runs.
+# A study in shards, with a job script only: each task of the array makes its part of the runs.
 #
 #     sbatch --array=1-8 examples/slurm-shards.sh
 #     backcast report results        # when all are done

@@ -189,17 +189,17 @@ def test_a_large_prior_is_a_model_that_knows_nothing_and_a_small_one_counts(diri
 @pytest.mark.parametrize(
     ("kind", "given", "sentence"),
     [
-        ("backward", {"conditioned": True}, "conditioned: 'dirichlet' for each action leaves to the pairs never seen"),
+        ("backward", {"conditioned": True}, "conditioned: 'dirichlet' for each action gives unobserved pairs"),
         (
             "backward",
             {"option": bc.Option(0.5, 0.5)},
-            "option: with a .* 'dirichlet' cannot say 'none of them'",
+            "option: with a .* 'dirichlet' cannot represent 'none'",
         ),
-        ("both", {}, "model: backward planning with 'dirichlet' moves every state"),
-        ("backward", {"features": "onehot"}, "model: 'dirichlet' leaves something to all states, .* linear values"),
-        ("forward", {"features": "onehot"}, "model: 'dirichlet' leaves something to all states"),
+        ("both", {}, "model: backward planning with 'dirichlet' changes all values"),
+        ("backward", {"features": "onehot"}, "model: 'dirichlet' gives some probability .* table of values"),
+        ("forward", {"features": "onehot"}, "model: 'dirichlet' gives some probability to all states"),
         ("backward", {"schedule": "average"}, "schedule: 'average' counts .* backward step of 'dirichlet' moves all"),
-        ("backward", {"lam": 0.5, "lam_by": "td"}, "lam_by: 'td' has rows of its own, not those of 'dirichlet'"),
+        ("backward", {"lam": 0.5, "lam_by": "td"}, "lam_by: 'td' does not use 'dirichlet', because it moves"),
         ("backward", {"ridge": 1.0}, "ridge: only for models of features"),
     ],
 )

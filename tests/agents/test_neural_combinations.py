@@ -6,20 +6,20 @@ import backcast as bc
 from backcast.core.errors import InputError
 
 NETWORK = {"network": bc.networks.mlp(8)}
-FAR = r"horizon: 2 given; with a network only backward planning with model='contrastive' looks several steps far, not "
+FAR = r"horizon: 2 given; with a network only backward planning with model='contrastive' spans several steps, not "
 
 
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        ("backward", {"components": 2}, "components: of the mixture of model='generative', and 'contrastive' has none"),
-        ("forward", {"model": "generative"}, "model: 'generative' does not look forward: it imagines what was"),
+        ("backward", {"components": 2}, "components: only for model='generative'; 'contrastive' has no mixture"),
+        ("forward", {"model": "generative"}, "model: 'generative' does not look forward: it draws previous"),
         ("both", {"model": "generative"}, "model: 'generative' does not look forward"),
-        ("backward", {"model": "deterministic"}, "model: 'deterministic' does not look backward: of many states"),
+        ("backward", {"model": "deterministic"}, "model: 'deterministic' does not look backward: the mean of several"),
         (
             "backward",
             {"model": "generative", "objective": "planner-aware"},
-            "objective: 'planner-aware' is not for 'generative': what it imagines is drawn, and no gradient passes",
+            "objective: 'planner-aware' is not for 'generative': no gradient passes through its samples",
         ),
         (
             "backward",
@@ -57,7 +57,7 @@ def test_models_by_networks_need_one(model):
     kind = "forward" if model == "deterministic" else "backward"
     with pytest.raises(InputError, match=f"model: '{model}' is computed by a network; give network as well"):
         bc.agent(kind, model=model)
-    with pytest.raises(InputError, match="objective: for agents with a network; give one as well"):
+    with pytest.raises(InputError, match="objective: only for agents with a network; give network as well"):
         bc.agent(kind, objective="planner-aware")
 
 

@@ -56,7 +56,7 @@ def test_combinations_of_backcasts_kinds_are_no_business_of_others(settings, giv
 
 def test_a_kind_may_share_the_combinations_of_another():
     add("patient", "sample", "top", number("ridge", "mine", 0), rules=KINDS["backward"].rules)
-    with pytest.raises(bc.InputError, match="sample and top: one draws from the whole row"):
+    with pytest.raises(bc.InputError, match="sample and top: sample draws from the whole row"):
         bc.agent("patient", sample=2, top=3)
     assert bc.agent("patient", ridge=0).get("ridge") == 0  # the rule about `ridge` is about Backcast's
 

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -23,7 +24,7 @@ def test_list_names_every_closed_form():
 
 def test_list_shows_what_a_kind_takes_and_what_it_means():
     shown = backcast("list", "td-lambda").stdout
-    assert "  lam             decay λ of a λ-model or of traces\n" in shown
+    assert "  lam             λ of a λ-model or of traces\n" in shown
     assert "  alpha  " in shown
     assert "alpha_model" not in shown
     refused = backcast("list", "td-lamda")
@@ -34,7 +35,9 @@ def test_list_shows_what_a_kind_takes_and_what_it_means():
 def test_help_has_an_example_and_bad_commands_exit_with_2():
     said = backcast("--help").stdout
     assert "Example: backcast reproduce" in said
-    assert "..." not in said.partition("Commands:")[2]  # no summary of a command is cut
+    narrow = backcast("--help", env={**os.environ, "COLUMNS": "50"}).stdout
+    for shown in (said, narrow):
+        assert "..." not in shown.partition("Commands:")[2]  # no summary of a command is cut
     assert backcast("nonsense").returncode == 2
 
 

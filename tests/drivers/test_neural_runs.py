@@ -41,7 +41,7 @@ def test_runs_are_those_of_all_agents(tmp_path):
     assert np.array_equal(loaded.values, runs.values)
     for s in range(9):
         assert np.array_equal(loaded.policy(1, MAZE.observations[s]), runs.policy(1)[s])
-    with pytest.raises(InputError, match=r"observation: shape \(4,\) given, which makes a network of 76 parameters"):
+    with pytest.raises(InputError, match=r"observation: shape \(4,\) given, for which the network has 76 parameters"):
         loaded.policy(observation=np.zeros(4))
     with pytest.raises(InputError, match="observation: given, but 'q' has no network; leave it out"):
         bc.run(MAZE, bc.agent("q"), 1, 1).policy(observation=np.zeros(9))
@@ -172,7 +172,7 @@ def test_pixels_are_seen_by_convolutions():
 
 def test_worlds_that_programs_do_not_walk_are_refused():
     changing = bc.worlds.maze("S.G", later=(50, "S.G"))
-    with pytest.raises(InputError, match="changes, and agents with a network take worlds that stay as they are"):
+    with pytest.raises(InputError, match="changes; agents with a network need a world that does not"):
         bc.run(changing, DQN, steps=40, seeds=1)
     with pytest.raises(InputError, match=r"agent: .* works in control worlds, this one is for prediction; .* use 'td'"):
         bc.run(CHAIN, DQN, steps=40, seeds=1)

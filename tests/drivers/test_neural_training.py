@@ -22,7 +22,7 @@ def test_training_computes_what_running_computes():
     assert np.array_equal(ours.steps, theirs.steps)
     assert np.array_equal(ours.updates.by_episode, theirs.updates.by_episode)
     np.testing.assert_allclose(ours.values, theirs.values, rtol=0, atol=1e-12)
-    with pytest.raises(bc.InputError, match="models: of agents with a network they are kept by"):
+    with pytest.raises(bc.InputError, match=r"models: for agents with a network only backcast\.run keeps"):
         ours.models[0]
 
 

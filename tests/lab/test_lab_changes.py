@@ -108,7 +108,7 @@ def test_further_seeds_have_no_such_moment_and_what_is_copied_says_so():
     assert message["about"] == "further"
     assert message["message"].startswith("further seeds: the world was changed by hand at a moment of this seed;")
     given = read_config(config(changes=CHANGES[:1])).given()
-    comment = "# In the lab a cell was changed during the run; here the world stays as it was at first.\n"
+    comment = "# In the lab a cell was changed during the run; here the maze stays as it was at the start.\n"
     assert comment in as_python(given)
     assert comment in as_toml(given)
     assert "# In the lab" not in as_python(read_config(config()).given())

@@ -146,7 +146,7 @@ def test_the_greeting_describes_everything_that_can_be_set():
     assert settings["horizon"] == {
         "label": "horizon",
         "symbol": "n",
-        "help": "Number of steps of a model or of a return. By default 1 unless weights, lam or option says how far.",
+        "help": "Number of steps of a model or of a return. By default 1 unless weights, lam or option is given.",
         "type": "whole",
         "usual": None,
         "least": 1,

@@ -38,7 +38,7 @@ def test_of_a_state_the_action_that_changed_most_counts():
 def test_small_corrections_are_counted_but_not_named():
     corrected = change("backward", 0, [[0]] * 4, [[0], [1], [0.001], [0.002]])
     words = credit_of([corrected], named).words
-    assert words == "Planned backward from cell 0: corrected cell 1 by +1. The other 2 moved a little, too."
+    assert words == "Planned backward from cell 0: corrected cell 1 by +1. The other 2 changed a little, too."
 
 
 def test_rounding_is_no_change():

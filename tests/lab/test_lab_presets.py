@@ -274,7 +274,7 @@ def test_a_chain_without_a_seed_is_drawn_by_the_seed_of_the_run():
 
 
 def test_the_study_says_which_seed_is_on_the_screen():
-    assert "seeds = 22  # 0 to 21; on the screen it is 21\n" in as_toml(OTHERS["same names"])
+    assert "seeds = 22  # 0 to 21; the lab shows seed 21\n" in as_toml(OTHERS["same names"])
 
 
 def test_every_setting_is_copied():

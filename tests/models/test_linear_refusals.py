@@ -15,19 +15,19 @@ import backcast as bc
         (
             "forward",
             {"features": "onehot", "model": "softmax"},
-            "model: a softmax leaves something to all states, which cannot be applied",
+            "model: a softmax gives some probability to all states, which needs a table of values",
         ),
         ("backward", {"features": "onehot", "horizon": 2, "forget": 0.1}, "horizon and forget: for models of states"),
         ("backward", {"features": "onehot", "model": "counts", "top": 2}, "top: with features all predecessors"),
         (
             "forward",
             {"features": "onehot", "model": "naive"},
-            "model: 'naive' does not look forward: to plan with the mean",
+            "model: 'naive' does not look forward: the mean of the next",
         ),
         (
             "forward",
             {"features": "onehot", "model": "gaussian"},
-            "model: 'gaussian' does not look forward: samples around the mean",
+            "model: 'gaussian' does not look forward: its samples would make",
         ),
         (
             "backward",
@@ -36,7 +36,7 @@ import backcast as bc
         ),
         ("backward", {"features": "onehot", "ridge": 1}, "ridge: it belongs to learn_by='rls'"),
         ("backward", {"features": "onehot", "learn_by": "rls", "ridge": 0}, "ridge: 0 given, expected a number above"),
-        ("backward", {"features": "onehot", "buffer": 5}, "buffer: how many residuals model='gaussian' remembers"),
+        ("backward", {"features": "onehot", "buffer": 5}, "buffer: only for model='gaussian', which remembers"),
         ("backward", {"features": "onehot", "sample": 2}, "sample: 'expectation' makes its expected update at once"),
         ("backward", {"features": "onehot", "learn_by": "ols"}, "learn_by: 'ols' given, expected one of lms, rls"),
         (

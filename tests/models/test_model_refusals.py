@@ -12,11 +12,11 @@ def test_models_without_enough_room_are_refused():
 
 
 REFUSALS = [
-    ({"horizon": 2, "lam": 0.5}, "horizon and lam: each of them says how far"),
+    ({"horizon": 2, "lam": 0.5}, "horizon and lam: each of them sets the number of steps"),
     ({"lam_by": "td"}, "lam_by: .* give lam as well"),
     (
         {"lam": 0.5, "lam_by": "td", "model": "softmax"},
-        "lam_by: 'td' has rows of its own, not those of a softmax: it moves probabilities",
+        "lam_by: 'td' does not use a softmax, because it moves probabilities",
     ),
     ({"conditioned": True, "model": "softmax"}, "conditioned: a softmax for each action"),
     ({"sample": 2, "top": 3}, "sample and top"),
@@ -32,7 +32,7 @@ REFUSALS = [
     ({"variant": "moore-atkeson"}, "variant: 'moore-atkeson' given, but 'backward' takes"),
     ({"option": 3}, r"option: 3 given, expected backcast.Option"),
     ({"option": {"init": 1}}, r"option: .* given, expected backcast.Option"),
-    ({"option": bc.Option(1.0, 0.5), "model": "softmax"}, "option: with a termination some ways lead to no initiation"),
+    ({"option": bc.Option(1.0, 0.5), "model": "softmax"}, "option: with a termination some paths have no initiation"),
     ({"model": np.arange(2)}, r"model: .* given, expected one of softmax"),
     ({"depth": 6}, "depth: 6 levels of all predecessors are exponentially many"),
     ({"horizon": 2000}, "horizon: 2000 given, expected at most 1,000"),
@@ -60,5 +60,5 @@ def test_more_refusals():
         bc.run(bc.worlds.chain((2, 1)), bc.agent("backward", importance=True), 1, 1)
     with pytest.raises(bc.InputError, match="the model is tied to a policy"):
         bc.run(bc.worlds.maze(), bc.agent("true-forward", horizon=2), 1, 1)
-    with pytest.raises(bc.InputError, match="model: backward planning with a softmax moves every state"):
+    with pytest.raises(bc.InputError, match="model: backward planning with a softmax changes all values"):
         bc.agent("both", model="softmax")

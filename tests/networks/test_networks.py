@@ -70,7 +70,7 @@ REFUSALS = [
     ("q", {"network": {"kind": "mlp", "width": [3]}}, r"network: 'width' given, but 'mlp' takes widths"),
     ("q", {"network": {"kind": "mlp"}}, r"widths: \(\) given, expected whole numbers, 1 or more"),
     ("q", {"network": {"kind": "mlp", "widths": [0]}}, r"widths: 0 given, expected a whole number, 1 or more"),
-    ("q", {"batch": 3}, r"batch: for agents with a network; give one as well"),
+    ("q", {"batch": 3}, r"batch: only for agents with a network; give network as well"),
     ("backward", {"model": "contrastive"}, r"model: 'contrastive' is computed by a network; give network as well"),
     ("backward", {"network": NET, "features": "onehot"}, r"network and features: values are computed by a network or"),
     ("backward", {"network": NET, "weights": (0.5, 0.5)}, r"weights: not for agents with a network"),
@@ -85,7 +85,7 @@ REFUSALS = [
     ("q", {"network": NET, "loss": "l1"}, r"loss: 'l1' given, expected 'squared', 'huber' or a function of errors"),
     ("q", {"network": NET, "precision": "float16"}, r"precision: 'float16' given, expected one of float32, float64"),
     ("sarsa", {"network": NET}, r"network: .* given, but 'sarsa' takes"),
-    ("q", {"memory": 100}, r"memory: it is for values of features or of a network; give features or a network as well"),
+    ("q", {"memory": 100}, r"memory: only for agents with features or a network; give one of these as well"),
     ("q", {"features": "onehot", "memory": 1}, r"memory: 1 given, expected a whole number, 2 or more"),
     ("backward", {"alpha_model": 0}, r"alpha_model: 0 given, expected a step size in \(0, 1\]"),
 ]

@@ -41,7 +41,7 @@ def test_prediction_by_hand():
 def test_it_explains_its_choices():
     steps = [(0, 0, 0, 1, False), (0, 0, 1, 2, True), (1, 0, 4, 2, True)]
     parts, _ = walk(bc.agent("blend", prior=False), 3, 1, 0.5, steps)
-    assert parts.planner.explain(str) == "Forethought: 1 gained 4. Nothing else waits."
+    assert parts.planner.explain(str) == "Forethought: 1 gained 4. Nothing else is queued."
     parts, _ = walk(bc.agent("blend", prior=False, gate=0.5, sample=1), 4, 1, 0.5, [(3, 0, 0, 1, False), *steps])
     assert parts.planner.explain("s{}".format) == (
         "Forethought: s1 gained 4. Hindsight, by what they promised: s3 (2). S0 promises 1, but all updates are used."
@@ -59,7 +59,7 @@ def test_it_says_why_it_stops_and_names_few():
     tell(parts, 7, 0, 0, 0, False)
     assert parts.planner.explain("s{}".format).startswith("Forethought: s7 gained 0. Hindsight, by what they")
     tell(parts, 0, 0, 0.1, 7, True)
-    assert parts.planner.explain("s{}".format) == "Forethought: s0 gained 0.1. Nothing else waits."
+    assert parts.planner.explain("s{}".format) == "Forethought: s0 gained 0.1. Nothing else is queued."
 
 
 def test_news_accumulate_until_they_are_worth_it():

@@ -178,7 +178,7 @@ def test_several_worlds_of_one_name_are_never_compared():
         assert [each.worlds for each in found] == [(name,) for name in names]
         assert [each.score.estimate for each in found] == [1, 2, 4]
         assert [each.tried for each in found] == [2, 1, 1]
-    with pytest.raises(bc.InputError, match=r"by: not all agents live in the same worlds, .*; add world or study$"):
+    with pytest.raises(bc.InputError, match=r"by: not all agents run in the same worlds, .*; add world or study$"):
         best(stubs, ["agent"])
     assert [dict(each.group)["world"] for each in best(stubs)] == 4 * ["custom-maze"]
     assert [each.worlds for each in best(stubs, ["study"])] == 4 * [("custom-maze",)]

@@ -95,7 +95,7 @@ def test_agents_that_share_no_world_cannot_be_compared_over_worlds():
     scores = {"custom-maze": {"q": 4 * [1]}, "chain-3-2": {"td": 4 * [1]}}
     agents = [{"kind": "q", "only": "control"}, {"kind": "td", "only": "prediction"}]
     stub = Scores(scores, worlds=[MAZE, CHAIN], agents=agents)
-    with pytest.raises(bc.InputError, match="by: not all agents live in the same worlds"):
+    with pytest.raises(bc.InputError, match="by: not all agents run in the same worlds"):
         best(stub, ["study"])
     assert [each.worlds for each in best(stub, ["study", "agent"])] == [("custom-maze",), ("chain-3-2",)]
     with pytest.raises(bc.InputError, match="study: 'mad' given, expected one of made-up"):

@@ -239,7 +239,7 @@ def test_a_unit_that_raises_is_reported_and_the_others_finish(tmp_path, cli):
     assert '"seeds": [0, 1, 2]' in errors
     assert "1 unit failed, " in errors
     assert "report: " in output
-    assert "Not there yet: backward in custom-maze" in (tmp_path / "out" / "report.html").read_text()
+    assert "Missing: backward in custom-maze" in (tmp_path / "out" / "report.html").read_text()
     (failure,) = (tmp_path / "out" / "failures").iterdir()
     assert json.loads(failure.read_text())["details"][0].startswith("Traceback")
     with pytest.warns(UserWarning, match="raises: 3 of 6 runs are missing"):

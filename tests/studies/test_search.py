@@ -273,7 +273,7 @@ def test_choices_are_equally_likely():
         ({"grid": {"seeds": [3]}}, r"grid\.seeds: no agent of the study has this setting; theirs are alpha"),
         ({"grid": {"depth": [2]}}, r"grid\.depth: no agent of the study has this setting; theirs are .*encoder$"),
         ({"grid": {"traces": ["replacing"]}}, r"grid\.traces: no agent of the study has this setting"),
-        ({"grid": {"horizon": [2], "lam": [0.5]}}, r"horizon and lam: each of them says how far the model looks"),
+        ({"grid": {"horizon": [2], "lam": [0.5]}}, r"horizon and lam: each of them sets the number of steps"),
         ({"grid": {"alpha": [0.5, 0.5]}}, r"agents: 'forward,alpha=0\.5' is there twice"),
         ({"grid": {"alpha": [0.1, 0.10000001]}}, r"'forward,alpha=0\.1' is there twice, .*; numbers have six digits"),
         ({"agents": 2 * [{"kind": "q"}]}, r"'q' is there twice, and results could not be told apart$"),

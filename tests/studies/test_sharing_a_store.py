@@ -273,7 +273,7 @@ def test_a_disk_that_fills_up(tmp_path, small_disk):
     process = started("sweep", path, "--out", small_disk / "out", env=environment)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert "No space left on device; what is finished is kept" in errors
+    assert "No space left on device; finished runs are kept" in errors
     kept = len(Store(small_disk / "out").index().seed)
     assert kept < 2000
     assert not list((small_disk / "out" / "units").glob("*.part"))

@@ -374,7 +374,7 @@ def test_a_full_disk_ends_with_a_sentence_and_keeps_what_is_finished(tmp_path):
     arguments = ("sweep", tmp_path / "tiny.toml", "--seeds", 30, "--out", store.directory, "--quiet")
     result = backcast(*arguments, preexec_fn=small_files, env=environment)
     assert result.returncode == 1, result.stderr
-    assert "what is finished is kept" in result.stderr
+    assert "finished runs are kept" in result.stderr
     assert {path: path.read_bytes() for path in (tmp_path / "r" / "units").iterdir()} == before
 
 

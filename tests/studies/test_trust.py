@@ -329,9 +329,7 @@ def test_what_is_damaged_is_named_and_can_be_run_again(cli, results, damage, wor
     damage(table)
     code, told, _ = cli("verify", results)
     assert (code, words in told, str(table.parent) in told) == (1, True, True)
-    assert told.splitlines()[-1].startswith(
-        "to run again what is damaged: move these records away, then backcast sweep"
-    )
+    assert told.splitlines()[-1].startswith("to run damaged units again: move these records away, then backcast sweep")
     assert json.loads(cli("verify", results, "--json")[1])["damaged"][0]["path"] == str(table.with_suffix(".json"))
     table.with_suffix(".json").unlink()
     assert cli("verify", results)[0] == 0
@@ -358,7 +356,7 @@ def test_results_of_version_0_1_are_read_and_verified(tmp_path, cli, results):
     table = one_of_the_records(results).with_suffix(".parquet")
     pq.write_table(pq.read_table(table).sort_by([("seed", "descending"), ("episode", "ascending")]), table)
     code, told, _ = cli("verify", results)
-    assert (code, "its rows are not those of its record (column 'seed')" in told) == (1, True)
+    assert (code, "its rows do not match its record (column 'seed')" in told) == (1, True)
 
 
 def test_runs_of_no_study_are_not_left_out_silently(tmp_path, cli, results):

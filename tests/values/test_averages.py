@@ -191,7 +191,7 @@ def test_at_equal_updates_in_a_channelling_chain_td_that_averages_is_better():
         (
             "backward",
             {"features": np.eye(2), "model": "meta"},
-            "model='meta': it is learned for one step size that all states share",
+            "model='meta': it is learned for one step size of planning",
         ),
     ],
     ids=str,

@@ -94,7 +94,7 @@ def test_a_run_is_what_training_in_theirs_is(kind):
     assert np.array_equal(ours.reward, theirs.reward)
     np.testing.assert_allclose(ours.weights, theirs.weights, rtol=0, atol=1e-9)
     assert ours.values.shape == (1, 0, world.n_actions)
-    with pytest.raises(bc.InputError, match="models: they are tables of numbered states, and here states are vectors"):
+    with pytest.raises(bc.InputError, match="models: not available, because states are vectors and have no numbers"):
         ours.models[0]
 
 
@@ -104,7 +104,7 @@ def test_a_table_is_refused_with_what_to_do():
         for length in ({"steps": 10}, {"episodes": 2}):
             with pytest.raises(bc.InputError, match="those of cartpole are vectors; give it network"):
                 bc.run(world, agent, seeds=1, **length)
-    with pytest.raises(bc.InputError, match=r"cartpole: states are vectors, .* agents need a network here"):
+    with pytest.raises(bc.InputError, match=r"cartpole: states are vectors, .* agents need a network"):
         bc.exact.optimal(world.mdp)
     with pytest.raises(bc.InputError, match="view: 'pixels' given, but states of cartpole are vectors"):
         world.view("pixels")

@@ -34,8 +34,8 @@ def agent(
         alpha_model: the same for the model; with a network it may be 0, for a model that does not learn.
         alpha_plan: the same for planning; by default alpha.
         epsilon: probability in [0, 1] of a random action, in control.
-        schedule: "linear": rates fall linearly to 0 over the run; "constant": they stay; "average": they stay, and the
-            n-th update of an entry has the step size α / n. Lists are used as they are.
+        schedule: "linear": rates fall linearly to 0 over the run; "constant": they are constant; "average": they are
+            constant, and the n-th update of an entry has the step size α / n. Lists are used unchanged.
         epsilon_schedule: "linear" or "constant", for epsilon only; by default "linear" if `schedule` is, otherwise
             "constant".
         settings: further settings of the kind. `backcast list backward` shows those of `backward`; docs/agents.md

@@ -36,40 +36,40 @@ def about_models(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tu
     conditioned, importance = chosen.get("conditioned", False), chosen.get("importance", False)
     sample, top, forget = (name in chosen for name in ("sample", "top", "forget"))
     return [
-        (len(spans) > 1, f"{' and '.join(spans)}: each of them says how far the model looks; give one"),
-        (plans and "lam_by" in chosen and lam is None, "lam_by: it says how a λ-model is learned; give lam as well"),
+        (len(spans) > 1, f"{' and '.join(spans)}: each of them sets the number of steps of the model; give only one"),
+        (plans and "lam_by" in chosen and lam is None, "lam_by: only for λ-models; give lam as well"),
         (by_td and model.true, "lam_by: there is nothing to learn about the true model; leave lam_by out"),
         (
             by_td and model.leaves,
-            f"lam_by: 'td' has rows of its own, not those of {model.words}: it moves probabilities towards each other;"
-            " leave model out",
+            f"lam_by: 'td' does not use {model.words}, because it moves probabilities towards each other; leave model"
+            " out",
         ),
         (
             forward and isinstance(lam, tuple),
-            "lam: one for each state belongs to the predecessor at which looking back stops; looking forward give one",
+            "lam: one for each state given, expected a number for a forward model: λ(s̃) belongs to predecessors",
         ),
-        (plans and lam is not None and bool(np.all(np.asarray(lam) == 1)), "lam: 1 everywhere never stops"),
+        (plans and lam is not None and bool(np.all(np.asarray(lam) == 1)), "lam: 1 everywhere would never stop"),
         (
             conditioned and model.leaves,
-            f"conditioned: {model.words} for each action leaves to the pairs never seen a different probability for"
-            " each, which no single map of the table can apply; use model='counts'",
+            f"conditioned: {model.words} for each action gives unobserved pairs different probabilities, which no"
+            " single map of the table can apply; use model='counts'",
         ),
         (conditioned and by_td, "conditioned: rows learned by TD are joint; use lam_by='mc'"),
         (conditioned and model.true, "conditioned: the true model is for prediction, where there is one action"),
         (
             ends is not None and model.leaves,
-            f"option: with a termination some ways lead to no initiation, and {model.words} cannot say 'none of them';"
+            f"option: with a termination some paths have no initiation, and {model.words} cannot represent 'none';"
             " use model='counts'",
         ),
         (
             (plans or kind.direction == "both") and chosen.get("sample") == 0,
             "sample: 0 given, expected 1 or more; leave it out to plan with all predecessors or successors",
         ),
-        (sample and top, "sample and top: one draws from the whole row, the other cuts it off; give one"),
+        (sample and top, "sample and top: sample draws from the whole row, and top truncates it; give only one"),
         (
             depth > _DEEPEST and not (sample or top),
-            f"depth: {depth} levels of all predecessors are exponentially many; add sample or top, or at most"
-            f" {_DEEPEST} levels",
+            f"depth: {depth} levels of all predecessors are exponentially many; add sample or top, or give at"
+            f" most {_DEEPEST} levels",
         ),
         (forget and model.true, "forget: a true model has nothing to forget"),
         (forget and by_td, "forget: rows learned by TD forget with the step size alpha_model"),
@@ -77,7 +77,7 @@ def about_models(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tu
         (importance and by_td, "importance: rows learned by TD are not weighted; use lam_by='mc'"),
         (
             importance and "option" in chosen,
-            "importance and option: the option says which policy is meant; leave importance out",
+            "importance and option: the option defines the target policy; leave importance out",
         ),
     ]
 
@@ -94,8 +94,8 @@ def about_directions(kind: Kind, given: Mapping[str, Any], schedule: str) -> lis
         ),
         (
             kind.direction == "both" and model.leaves and not network,
-            f"model: backward planning with {model.words} moves every state, and forward planning would have to sum"
-            " over all of them anew; for both at once use 'counts'",
+            f"model: backward planning with {model.words} changes all values, and forward planning would have to"
+            " recompute its sums; for both at once use 'counts'",
         ),
         (
             forward and bool(model.not_forward),
@@ -132,8 +132,8 @@ def about_features(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
         ),
         (
             features and model.leaves,
-            f"model: {model.words} leaves something to all states, which cannot be applied to linear values by one map"
-            " of a table; 'likelihood' is the softmax of linear models",
+            f"model: {model.words} gives some probability to all states, which needs a table of values; 'likelihood' is"
+            " the softmax of linear models",
         ),
         (
             features and model.linear and bool(of_tables),
@@ -151,7 +151,7 @@ def about_features(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
         (chosen.get("ridge") == 0, "ridge: 0 given, expected a number above 0"),
         (
             plans and "buffer" in chosen and "buffer" not in model.takes,
-            "buffer: how many residuals model='gaussian' remembers; leave it out",
+            "buffer: only for model='gaussian', which remembers residuals; leave it out",
         ),
         (
             model.linear and "sample" in chosen and "sample" not in model.takes,
@@ -170,8 +170,8 @@ def about_averages(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
     return [
         (
             kind.direction == "backward" and model.leaves and not one_by_one,
-            f"schedule: 'average' counts the updates of each value, and a backward step of {model.words} moves all"
-            " values by one map, which has one step size; use model='counts', or add sample or top",
+            f"schedule: 'average' counts the updates of each value, but a backward step of {model.words} moves all"
+            " values by one map with one step size; use model='counts', or add sample or top",
         ),
         (
             bool(model.not_averaged),
@@ -186,7 +186,7 @@ def about_memory(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tu
     memory, features = chosen.get("memory"), "features" in chosen
     alone = memory is not None and not features and "network" not in chosen
     return [
-        (alone, "memory: it is for values of features or of a network; give features or a network as well"),
+        (alone, "memory: only for agents with features or a network; give one of these as well"),
         (features and memory in (0, 1), f"memory: {memory} given, expected a whole number, 2 or more"),
     ]
 
@@ -205,7 +205,7 @@ def about_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
     return [
         (
             not network and bool(of_networks),
-            f"{' and '.join(of_networks)}: for agents with a network; give one as well",
+            f"{' and '.join(of_networks)}: only for agents with a network; give network as well",
         ),
         (not network and model.network, f"model: {model.words} is computed by a network; give network as well"),
         (
@@ -250,7 +250,7 @@ def about_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[
 
 
 def about_models_by_networks(kind: Kind, given: Mapping[str, Any], schedule: str) -> list[tuple[bool, str]]:
-    """Which settings make no sense to a model that a network computes, and why."""
+    """Rules for the models of agents with a network."""
     chosen = _of_the_table(kind, given)
     if "network" not in chosen:
         return []
@@ -263,7 +263,7 @@ def about_models_by_networks(kind: Kind, given: Mapping[str, Any], schedule: str
     return [
         (
             "components" in chosen and name != "generative",
-            f"components: of the mixture of model='generative', and {model.words} has none; leave it out",
+            f"components: only for model='generative'; {model.words} has no mixture; leave it out",
         ),
         (
             aware and bool(model.not_planner_aware),
@@ -276,7 +276,7 @@ def about_models_by_networks(kind: Kind, given: Mapping[str, Any], schedule: str
         (
             steps > 1 and not (kind.direction == "backward" and model.far_by_network),
             f"horizon: {steps} given; with a network only backward planning with model={' or '.join(map(repr, far))}"
-            f" looks several steps far, not {kind.name!r}{f' with {model.words}' if plans else ''}; leave it out",
+            f" spans several steps, not {kind.name!r}{f' with {model.words}' if plans else ''}; leave it out",
         ),
         (
             steps > 1 and aware,

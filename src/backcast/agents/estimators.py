@@ -34,8 +34,8 @@ class Estimator(Registered):
         called: its name in messages; by default the name in quotes.
         linear: whether it is a model of features, and needs them, rather than of numbered states.
         true: whether it knows the world instead of learning it.
-        network: whether only a network can compute it, so that it needs one.
-        by_network: how a network computes it (`backcast.agents.neural_makers`); None if none does.
+        network: whether it needs a network.
+        by_network: function that makes it with a network (`backcast.agents.neural_makers`); None if not possible.
         far_by_network: whether a network can also compute it over several steps, looking backward.
         leaves: whether it leaves some probability to outcomes that were never observed (`rows.width` above 0).
         takes: which of the settings `learn_by`, `buffer` and `sample`, which only apply to some models of features,

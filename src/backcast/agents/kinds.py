@@ -44,7 +44,7 @@ RESERVED = ("kind", "label", "only", "grid", "search")  # keys of an agent in a 
 
 @dataclass(frozen=True)
 class Setup:
-    """What an agent is told about its world.
+    """The description of a world from which an agent builds its parts.
 
     Only true models read the transitions of `world`. Other models read only its graph, its terminal states and its
     layout.
@@ -179,7 +179,7 @@ class Agent:
 
     @property
     def span(self) -> tuple[str, Any]:
-        """The setting that says how far its model looks, and its value; by default `horizon`, 1."""
+        """The setting that defines how many steps its model spans, and its value; by default `horizon`, 1."""
         if not KINDS[self.kind].spans:
             return "horizon", 1
         given = ((name, self.shared(name)) for name in ("weights", "lam", "option"))
@@ -275,8 +275,8 @@ class Kind(Registered):
         numbered: whether it needs numbered states, rather than observations of a Box.
         table_only: why its values cannot be linear in features; empty if they can.
         averages: whether its parts support schedule="average", with `agent.step_sizes(setup)`.
-        spans: whether `horizon`, `weights`, `lam` and `option` say how far its model looks, rather than how far traces
-            or returns reach.
+        spans: whether `horizon`, `weights`, `lam` and `option` define how many steps its model spans, rather than how
+            far traces or returns reach.
         connects_pairs: whether it may connect every pair s, a with every other, whatever its settings.
         replays: whether it learns again from transitions that it remembers; with a network, from the network's memory.
         family: its heading and colour in figures; empty if it has none.
@@ -398,7 +398,7 @@ def register(
             bounds and meaning, even if one of Backcast's settings has the same name.
         reference: where it was published.
         defaults: what `agent.get` returns for settings that are not given, by name, if that differs from the default of
-            setting itself.
+            the setting itself.
         more: the other attributes of `Kind`.
     """
 

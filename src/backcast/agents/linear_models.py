@@ -179,7 +179,7 @@ def expectation(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     "naive",
     linear=True,
     takes=("learn_by",),
-    not_forward="to plan with the mean of the features alone is right there; use 'expectation'",
+    not_forward="the mean of the next features is enough there; use 'expectation'",
     not_averaged=_ALONG_NO_STATE,
 )
 def naive(setup: Setup, agent: Agent, forward: bool) -> Estimated:
@@ -203,7 +203,7 @@ def planner_aware(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     "gaussian",
     linear=True,
     takes=("learn_by", "buffer", "sample"),
-    not_forward="samples around the mean make on average the update of 'expectation'; use that",
+    not_forward="its samples would make the update of 'expectation' on average; use 'expectation'",
     not_averaged=_ALONG_NO_STATE,
 )
 def gaussian(setup: Setup, agent: Agent, forward: bool) -> Estimated:
@@ -227,7 +227,7 @@ def abstract(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     "meta",
     linear=True,
     takes=("sample",),
-    not_averaged="it is learned for one step size that all states share, and then each has its own",
+    not_averaged="it is learned for one step size of planning, but each state would have its own",
 )
 def meta(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """The same family as "likelihood", learned to minimise the error that is left after planning with it."""

@@ -1,8 +1,8 @@
-"""Agents with a network, at work: a value network, perhaps models with networks of their own, and planners.
+"""Agents with a network: a value network, planners and, for most kinds, models with networks.
 
-A `NeuralAgent` does not change; its state is a tree of arrays, so that drivers can compile a whole run. `update` is one
-step of Algorithm 1 from a batch of transitions: the model learns, the values learn, the planners plan. With memory = 0
-the batch is the transition that was just experienced, and values bootstrap from themselves.
+A `NeuralAgent` is immutable. Its state is a pytree of arrays, so that drivers can compile a whole run. `update` is one
+step of Algorithm 1 on a batch of transitions: update the model, update the values, plan. With memory=0 the batch is the
+last transition, and there is no target network.
 """
 
 from collections.abc import Callable
@@ -37,16 +37,16 @@ from backcast.planners.neural import (
 )
 from backcast.values.neural import LOSSES, OPTIMISERS, Eyes, NeuralValues, Optimiser, Transitions
 
-_MODELS = 1_000_000  # models draw apart from planners
+_MODELS = 1_000_000  # models use other random keys than planners
 DTYPES = {"float32": jnp.float32, "float64": jnp.float64}
 
 
 class Spec(NamedTuple):
-    """What an agent with a network is told about where it lives: all that its programs are compiled for.
+    """The sizes of the environment for which the programs of an agent with a network are compiled.
 
     Attributes:
-        shape: of an observation.
-        n_states: S; 0 where states have no numbers.
+        shape: shape of an observation.
+        n_states: S; 0 if states are not numbered.
         n_actions: A, 1 in prediction.
     """
 
@@ -56,7 +56,7 @@ class Spec(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a model is told, besides an agent's settings: where it lives, and how many parameters the values have."""
+    """The sizes that a model is built for: those of the environment, and the number of parameters of the values."""
 
     spec: Spec
     n_parameters: int
@@ -67,10 +67,10 @@ class Learned(NamedTuple):
 
     Attributes:
         values: parameters of the values.
-        target: of the target network; the same as values where there is none.
+        target: parameters of the target network; the initial `values` if it is not used.
         optimiser: state of the values' optimiser.
         models: parameters of each model.
-        model_optimisers: states of their optimisers.
+        model_optimisers: state of the optimiser of each model.
         updates: (2,) value updates by learning and by planning.
         largest: the largest |q| of the last update.
     """
@@ -85,7 +85,7 @@ class Learned(NamedTuple):
 
 
 class ModelAtWork(NamedTuple):
-    """A model and its network without parameters, which are at this place among those of all models."""
+    """A model, its network, direction and objective. Its parameters are at the same index of `Learned.models`."""
 
     model: NeuralModel
     function: Function
@@ -94,22 +94,22 @@ class ModelAtWork(NamedTuple):
 
 
 Plan = Callable[[Agent, NeuralValues, ModelAtWork], NeuralPlanner]
-Planned = tuple[NeuralModel, Plan]  # a model, and how it is planned with
+Planned = tuple[NeuralModel, Plan]  # a model, and the function that makes its planner
 
 
 class NeuralAgent(NamedTuple):
-    """An agent with a network, without what it has learned.
+    """An agent with a network, without its learned state.
 
     Attributes:
         values: the value network.
-        models: what it learns of the world.
-        planners: each with the place of its model.
-        optimiser: of values and models alike.
+        models: the models.
+        planners: each planner, with the index of its model.
+        optimiser: the optimiser of values and models.
         learns: False for pure planning.
-        shared: whether models and values have one body.
-        online: whether it learns from each transition as it comes, without memory and target network.
-        steps: how many its models look back, or ahead.
-        init: from a key to the first parameters of values and of models.
+        shared: whether models share the body of the value network.
+        online: whether it learns from each transition at once, without memory and target network.
+        steps: number of steps that its models span.
+        init: function from a random key to the initial parameters of the values and of the models.
     """
 
     values: NeuralValues
@@ -123,7 +123,7 @@ class NeuralAgent(NamedTuple):
     init: Callable[[jax.Array], tuple[Params, tuple[Params, ...]]]
 
     def begin(self, key: jax.Array) -> Learned:
-        """Before anything was experienced."""
+        """Return the initial state."""
         values, models = self.init(key)
         states = tuple(self.optimiser.begin(model) for model in models)
         zero = jax.tree.leaves(values)[0].dtype.type(0)
@@ -146,15 +146,15 @@ class NeuralAgent(NamedTuple):
         """Learn from a batch, and plan.
 
         Args:
-            state: what was learned so far.
-            eyes: from what memories hold to observations.
+            state: the learned state.
+            eyes: maps stored states to observations.
             batch: transitions.
-            ways: of as many steps as models look back; None if that is one.
-            pairs: remembered ones, as candidates of models.
-            again: transitions for those who replay.
+            ways: paths of as many steps as the models span; None for one step.
+            pairs: remembered pairs, the candidates of contrastive models.
+            again: transitions for replay.
             discount: γ.
-            rates: (4,) as of all agents.
-            key: of JAX.
+            rates: (4,), α, α of the model, α of planning and ε.
+            key: random key of JAX.
         """
         for place in range(len(self.models)):
             values, target, learning_key = state.values, self._target(state), jax.random.fold_in(key, _MODELS + place)
@@ -181,7 +181,7 @@ class NeuralAgent(NamedTuple):
         rates: jax.Array,
         key: jax.Array,
     ) -> Learned:
-        """Plan from the first states (1, …) of an episode, those planners that do."""
+        """Plan from the first state (1, …) of an episode, with the planners that do so."""
         turn = NeuralTurn(s, jnp.ones(1, bool), jnp.zeros(1, bool))
         for number, (planner, place) in enumerate(self.planners):
             if planner.plans_first():
@@ -198,7 +198,7 @@ class NeuralAgent(NamedTuple):
         return state.values if self.online else state.target
 
     def _learn_model(self, state: Learned, place: int, eyes: Eyes, lesson: Lesson, rates: jax.Array) -> Learned:
-        """A step of one model; of a shared encoder, it moves the body of the values."""
+        """Update one model; if the encoder is shared, this also updates the body of the values."""
         at_work, params = self.models[place], state.models[place]
         if self.shared:
             params = {**params, "body": state.values["body"]}
@@ -219,7 +219,7 @@ class NeuralAgent(NamedTuple):
         self, state: Learned, planner: NeuralPlanner, place: int, turn: NeuralTurn, eyes: Eyes, pairs: Remembered,
         again: Transitions, discount: jax.Array, rates: jax.Array, key: jax.Array,
     ) -> Learned:  # fmt: skip
-        """The steps of one planner from some states."""
+        """Make the updates of one planner from some states."""
         model = state.models[place] if place < len(state.models) else None
         if self.shared and model is not None:
             model = {**model, "body": state.values["body"]}
@@ -236,7 +236,7 @@ class NeuralAgent(NamedTuple):
         return jax.lax.scan(stage, state, jnp.arange(planner.stages()))[0]
 
     def _step(self, state: Learned, gradient: Params, rate: jax.Array, largest: jax.Array, made: jax.Array) -> Learned:
-        """Move the values against a gradient."""
+        """Make a gradient step of the values."""
         values, optimiser = self.optimiser.step(state.values, gradient, state.optimiser, rate)
         updates = state.updates + made.astype(jnp.int64)
         return state._replace(values=values, optimiser=optimiser, updates=updates, largest=largest)
@@ -250,7 +250,7 @@ def _put(items: tuple[Params, ...], place: int, item: Params) -> tuple[Params, .
 
 
 def neural_agent(agent: Agent, spec: Spec) -> NeuralAgent:
-    """The parts of an agent with a network, where it is told to live."""
+    """Build an agent with a network for an environment of these sizes."""
     network, dtype, with_no_key = agent.get("network"), DTYPES[agent.get("precision")], jax.random.key(0)
     looks = [forward for forward in (True, False) if looks_there(agent, forward)]
     of_values: dict[str, Head] = {"q": Head(spec.n_actions)}
@@ -292,19 +292,19 @@ def neural_agent(agent: Agent, spec: Spec) -> NeuralAgent:
 
 
 def _by_network(agent: Agent) -> Callable[[Told, Agent, bool], Planned]:
-    """How a network computes the model of an agent."""
+    """The function that makes the model of an agent with a network."""
     found = ESTIMATORS[agent.get("model")].by_network
     assert found is not None
     return found
 
 
 def looks_there(agent: Agent, forward: bool) -> bool:
-    """Whether it has a model that looks in this direction."""
+    """Whether the agent has a model in this direction."""
     return KINDS[agent.kind].direction in ("forward" if forward else "backward", "both")
 
 
 def plan_with_outcomes(agent: Agent, values: NeuralValues, at_work: ModelAtWork, samples: int = 0) -> NeuralPlanner:
-    """Planning with a model of what follows, or of what led here, in expectation or from samples."""
+    """A planner for a forward or a backward model, in expectation or with samples."""
     model, function, forward, _ = at_work
     current = (agent.frame or ("previous" if forward else "current")) == "current"
     if forward:

@@ -1,7 +1,7 @@
-"""How a network computes each of Backcast's models: what estimators are registered with as `by_network`.
+"""Functions that make models computed by a network: the argument `by_network` of estimators.
 
-Each is a function from what the agent is told of the place where it lives, the agent and whether to look forward, to a
-model and to how it is planned with. Nothing of JAX is imported before one is called.
+Each takes the sizes of the environment, the agent and whether to look forward. It returns a model and a function that
+makes its planner. JAX is imported only when one of them is called.
 """
 
 import functools
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from backcast.planners.neural import NeuralPlanner
     from backcast.values.neural import NeuralValues
 
-SAMPLES = 4  # pairs that a generative model draws for each state, unless `sample` says how many
+SAMPLES = 4  # the default number of pairs that a generative model draws for each state
 
 
 def contrastive(told: "Told", agent: Agent, forward: bool) -> "Planned":
-    """A softmax over candidates that are remembered; looking backward, over one step or several."""
+    """A softmax over remembered candidates; looking backward, over one or several steps."""
     from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveForward, ContrastiveWays
 
     n_actions, steps = told.spec.n_actions, agent.shared("horizon", 1)
@@ -31,7 +31,7 @@ def contrastive(told: "Told", agent: Agent, forward: bool) -> "Planned":
 
 
 def softmax(told: "Told", agent: Agent, forward: bool) -> "Planned":
-    """A softmax over numbered states, or pairs."""
+    """A softmax over numbered states or pairs."""
     from backcast.models.neural.softmax import SoftmaxBackward, SoftmaxForward
 
     spec = told.spec
@@ -66,14 +66,14 @@ def abstract(told: "Told", agent: Agent, forward: bool) -> "Planned":
 def _with_outcomes(
     agent: Agent, values: "NeuralValues", at_work: "ModelAtWork", drawn: bool = False
 ) -> "NeuralPlanner":
-    """Planning in expectation, or with `sample` predecessors; where the model draws them itself, with all of these."""
+    """Plan in expectation or with `sample` predecessors; if `drawn`, with all samples that the model draws."""
     from backcast.agents.neural import plan_with_outcomes
 
     return plan_with_outcomes(agent, values, at_work, 0 if drawn else agent.get("sample") or 0)
 
 
 def _with_corrections(agent: Agent, values: "NeuralValues", at_work: "ModelAtWork") -> "NeuralPlanner":
-    """Planning by corrections, from where outcomes would be planned from."""
+    """Plan by the learned corrections, from the same states as other models."""
     from backcast.agents.neural import plan_with_outcomes
     from backcast.planners.neural import NeuralCorrector
 

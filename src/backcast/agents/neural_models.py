@@ -1,4 +1,4 @@
-"""The models that only a network computes: what the setting `model` calls them (`backcast.agents.neural_makers`)."""
+"""Estimators that need a network: values of the setting `model` (`backcast.agents.neural_makers` makes the models)."""
 
 from typing import Any, NoReturn
 
@@ -18,8 +18,8 @@ def contrastive(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     "generative",
     network=True,
     by_network=neural_makers.generative,
-    not_forward="it imagines what was observed before; looking forward use 'deterministic' or 'contrastive'",
-    not_planner_aware="what it imagines is drawn, and no gradient passes a draw",
+    not_forward="it draws previous observations; use 'deterministic' or 'contrastive'",
+    not_planner_aware="no gradient passes through its samples",
 )
 def generative(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     """Looking backward, earlier observations drawn from a mixture (Gaussian for vectors, Bernoulli for images)."""
@@ -30,7 +30,7 @@ def generative(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     "deterministic",
     network=True,
     by_network=neural_makers.deterministic,
-    not_backward="of many states that led here the mean is none; use 'contrastive' or 'generative'",
+    not_backward="the mean of several predecessors is not a state; use 'contrastive' or 'generative'",
 )
 def deterministic(setup: Setup, agent: Agent, forward: bool) -> tuple[Any, Any]:
     """Looking forward, the mean of the next observation, from which values are bootstrapped."""

@@ -198,7 +198,7 @@ COMMON = _table(  # settings of all kinds, where they apply; arguments of `backc
         form=Form(choices=_FRAMES, words=("s, the previous", "s′, the current")), label="plans from",
     ),
     Setting(
-        "learn", "learn from real steps as well as by planning; False: pure planning", _learn, bool, "True or False",
+        "learn", "learn from real steps as well; False: pure planning", _learn, bool, "True or False",
         default=True, form=Form(), label="learns from real steps too",
     ),
     _step_size("alpha", "step size of learning", "α", USUAL_STEP_SIZE, "step size α"),
@@ -215,7 +215,8 @@ COMMON = _table(  # settings of all kinds, where they apply; arguments of `backc
         _NUMBERS, f"{_PROBABILITY}, or one for each episode", "ε", 0.5, Form(0, 1), "exploration ε",
     ),
     _schedule(
-        "schedule", "rates fall to 0, stay constant, or step sizes are divided by an entry's number of updates",
+        "schedule",
+        "step sizes and ε fall to 0, stay constant, or step sizes are divided by an entry's number of updates",
         "linear", "linear", "constant", "average",
     ),
     _schedule(
@@ -225,9 +226,9 @@ COMMON = _table(  # settings of all kinds, where they apply; arguments of `backc
     ),
 )  # fmt: skip
 SETTINGS = _table(  # settings of some kinds
-    Setting("features", "features that values are linear in", _features, _RECIPE, _FEATURES),
+    Setting("features", "features in which the values are linear", _features, _RECIPE, _FEATURES),
     Setting(
-        "model_features", "features that a linear model is conditioned on, if other than features", _features,
+        "model_features", "features on which a linear model is conditioned, if not the same", _features,
         _RECIPE, _FEATURES,
     ),
     choice("model", "how the model is estimated", "", default=MODEL),  # see `backcast.agents.estimators`
@@ -243,44 +244,50 @@ SETTINGS = _table(  # settings of some kinds
     ),
     whole(
         "horizon", "number of steps of a model or of a return", 1, 1000, symbol="n", form=Form(1, 20),
-        default=Depends(_horizon, "1 unless weights, lam or option says how far"),
+        default=Depends(_horizon, "1 unless weights, lam or option is given"),
     ),
-    Setting("weights", "a mixture of models over 1, 2, … steps", _weights, tuple[float, ...], "numbers that sum to 1"),
     Setting(
-        "lam", "decay λ of a λ-model or of traces", _lam, _NUMBERS, "a number in [0, 1], or one for each state", "λ",
+        "weights", "weights of a mixture of models over 1, 2, … steps", _weights, tuple[float, ...],
+        "numbers that sum to 1",
+    ),
+    Setting(
+        "lam", "λ of a λ-model or of traces", _lam, _NUMBERS, "a number in [0, 1], or one for each state", "λ",
         form=Form(0, 1), label="λ",
     ),
     choice(
-        "lam_by", "how a λ-model is learned: along the trajectory, or by rows that bootstrap", "mc", "td",
+        "lam_by", "how a λ-model is learned: by Monte Carlo along the trajectory, or by TD", "mc", "td",
         default=with_setting("lam", "mc"), label="λ-model learned by",
     ),
-    Setting("option", "the model of an option", _option, dict[str, Any], "`backcast.Option`"),
+    Setting("option", "option whose model is learned", _option, dict[str, Any], "`backcast.Option`"),
     switch(
-        "conditioned", "a row for each action that led here, and a backward policy", default=False,
+        "conditioned", "separate rows for the actions that led here, and a backward policy", default=False,
         label="conditioned on the action",
     ),
     whole("sample", "planning updates after each step", 0, form=Form(0, 200), label="samples"),
-    whole("top", "plan with this many of the most probable states", form=Form(1, 1000), label="most likely only"),
-    whole("depth", "levels of predecessors that are corrected", form=Form(1, 4), default=1),
+    whole("top", "number of the most probable states to plan with", form=Form(1, 1000), label="most likely only"),
+    whole("depth", "number of levels of predecessors that are corrected", form=Form(1, 4), default=1),
     number(
         "forget", "rate at which the model forgets", 0, 1, "a rate in [0, 1)", below=True, form=Form(0, 0.999),
         default=0.0,
     ),
     switch(
-        "importance", "weight steps, to model the greedy policy", symbol="importance weights", default=False,
+        "importance", "importance weights, to model the greedy policy", symbol="importance weights", default=False,
         label="importance weights",
     ),
     choice("traces", "what a second visit does to a trace", "accumulating", "replacing", default="accumulating"),
     choice(
-        "variant", "whose priorities", "moore-atkeson", "peng-williams", "mcmahan-gordon", default="moore-atkeson"
+        "variant", "whose algorithm, which determines the priorities", "moore-atkeson", "peng-williams",
+        "mcmahan-gordon", default="moore-atkeson",
     ),
-    number("bonus", "imagined reward for pairs not tried for long", 0, form=Form(0, 1)),
+    number("bonus", "bonus κ in imagined rewards of pairs not tried for long", 0, form=Form(0, 1)),
     whole("buffer", "number of remembered transitions or residuals", form=Form(1, 100_000)),
     Setting(
-        "prior", "assumptions about pairs seen rarely or never", _prior, bool | str | tuple[str, ...],
+        "prior", "prior assumptions about pairs seen rarely or never", _prior, bool | str | tuple[str, ...],
         f"True or False, or some of {', '.join(PIECES)}", form=Form(),
     ),
-    number("gate", "least gain of an update, relative to gains of real steps", 0, symbol="κ", form=Form(0, 100)),
+    number(
+        "gate", "smallest gain of an update, relative to the mean gain of real steps", 0, symbol="κ", form=Form(0, 100)
+    ),
     number("exponent", "exponent of priorities", 0, form=Form(0, 4)),
     Setting(
         "network", "network that computes the values", _network, _RECIPE,
@@ -289,39 +296,41 @@ SETTINGS = _table(  # settings of some kinds
     whole("batch", "number of transitions in a batch", form=None, default=with_setting("network", 32)),
     whole("every", "real steps between two updates of a network", form=None, default=with_setting("network", 1)),
     whole(
-        "target_every", "real steps after which the target network is renewed", form=None,
+        "target_every", "real steps between two updates of the target network", form=None,
         default=with_setting("network", 100),
     ),
     replace(
-        switch("double", "the learning network chooses the action that the target network values"),
+        switch("double", "double Q-learning: the online network selects the action, the target network evaluates it"),
         form=None, default=with_setting("network", False),
     ),
     Setting(
-        "optimiser", "how a network follows its gradient", _optimiser, str,
+        "optimiser", "optimiser of the networks", _optimiser, str,
         '"adam", "sgd" or a transformation of optax',
         default=with_setting("network", "adam"),
     ),
     Setting(
-        "loss", "of an error of a network's values", _loss, str, '"squared", "huber" or a function of errors',
+        "loss", "loss of the value network, as a function of the TD error", _loss, str,
+        '"squared", "huber" or a function of errors',
         default=with_setting("network", "squared"),
     ),
     whole(
-        "candidates", "remembered pairs that a contrastive model plans with, beside those of the batch", form=None,
-        default=with_setting("network", 64),
+        "candidates", "number of remembered pairs that a contrastive model plans with, besides those of the batch",
+        form=None, default=with_setting("network", 64),
     ),
     whole(
-        "components", "of the mixture that a generative model draws from", form=None,
+        "components", "number of components of a generative model's mixture", form=None,
         default=with_setting("model", 4, "generative"),
     ),
     choice(
-        "objective", "what a network's model is learned by: what happened, or the corrections that planning makes",
+        "objective", "objective of a network's model: the likelihood, or the error of its expected correction",
         "likelihood", "planner-aware", lab=(), default=with_setting("network", "likelihood"),
     ),
     choice(
-        "precision", "of a network's numbers", "float32", "float64", lab=(), default=with_setting("network", "float32")
+        "precision", "floating-point type of the networks", "float32", "float64", lab=(),
+        default=with_setting("network", "float32"),
     ),
     choice(
-        "encoder", "whether models have bodies of their own or that of the values", "separate", "shared", lab=(),
+        "encoder", "whether models have their own bodies or share that of the values", "separate", "shared", lab=(),
         default=with_setting("network", "separate"),
     ),
 )  # fmt: skip

@@ -70,7 +70,7 @@ def true(setup: Setup, agent: Agent, forward: bool) -> Estimated:
 
 
 def model_of_rows(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> Estimated:
-    """Return a model that learns your own rows, over the steps that the agent's settings say, and how to plan with it.
+    """Return a model of your own rows, over the number of steps in the agent's settings, and how to plan with it.
 
     Args:
         setup: the setup of the agent.

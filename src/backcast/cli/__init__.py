@@ -18,7 +18,8 @@ UsageError: Any = typer.BadParameter.__base__  # its module moved between versio
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 for command in (list_, reproduce, sweep, claims, report, best, export, verify, bench, lab, doctor, cite):
-    app.command(command.__name__.rstrip("_"))(command)
+    summary = (command.__doc__ or "").partition("\n")[0]  # whole; a default summary is cut on narrow terminals
+    app.command(command.__name__.rstrip("_"), short_help=summary)(command)
 
 
 def _print_version(wanted: bool) -> None:

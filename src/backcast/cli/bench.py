@@ -1,7 +1,7 @@
-"""`backcast bench`: how fast it is, measured against slower ways to do the same in the same run.
+"""`backcast bench`: speed, compared with slower implementations of the same in the same run.
 
-Machines are noisy and differ: what counts are the ratios. Each figure is the best of several short measurements that
-take turns with what they are compared with.
+Machines are noisy and differ, so look at the ratios. Each figure is the best of several short measurements,
+interleaved with those of what it is compared with.
 """
 
 import resource
@@ -75,15 +75,15 @@ Worlds = tuple[tuple[World, int], ...]  # with episodes
 def bench(
     anchors: Path | None = None, quick: bool = False, only: str | None = None, against: Path | None = None
 ) -> Iterator[Row]:
-    """All measurements, one row each as it is finished; a row has a `section` and its figures.
+    """Yield one row for each measurement when it is finished; a row has a `section` and its figures.
 
     Args:
-        anchors: a directory with dense_maze.c and dense_chain.c to compile and measure against; None: Backcast's own,
-            if there is a C compiler.
-        quick: fewer repetitions, two worlds, every kind with its usual settings only, no world of a million states, no
-            store of 100,000 units.
-        only: one section; "costs", which renews a stored table, and "neural", which needs an extra, are measured
-            only if they are named.
+        anchors: a directory with dense_maze.c and dense_chain.c to compile and compare with; None: Backcast's own, if
+            there is a C compiler.
+        quick: fewer repetitions, two worlds, every kind with its default settings only, no world of a million states,
+            no store of 100,000 units.
+        only: one section. "costs", which updates a stored table, and "neural", which needs an extra, are measured only
+            if named here.
         against: a checkout of another version, whose start-up is measured as well.
     """
     repeats, worlds = (2, _WORLDS[::2]) if quick else (5, _WORLDS)
@@ -108,7 +108,7 @@ def bench(
 
 
 def kinds_on_the_papers_worlds(repeats: int, worlds: Worlds) -> Iterator[Row]:
-    """Steps per second of the paper's kinds on one core, and of their dense NumPy twins fed the same transitions."""
+    """Steps per second of the paper's kinds on one core, and of their dense NumPy twins on random transitions."""
     for world, episodes in worlds:
         for chosen in _fitting(world, [agent(name) for name in _TWINS]):
             kernel, twin = take_turns(
@@ -120,9 +120,9 @@ def kinds_on_the_papers_worlds(repeats: int, worlds: Worlds) -> Iterator[Row]:
 
 
 def value_updates(repeats: int, worlds: Worlds, agents: list[tuple[str, dict[str, Any]]]) -> Iterator[Row]:
-    """Nanoseconds per value update of every kind and setting, against the model-free one-step kind of the same world.
+    """Nanoseconds per value update of every kind and setting, compared with the one-step model-free kind of the world.
 
-    What a step costs besides (walking through the world, acting, measuring the error) is shared by its value updates.
+    The other costs of a step (stepping the world, acting, measuring the error) are divided among its value updates.
     """
     for world, episodes in worlds:
         others = _fitting(world, [agent(kind, **settings) for kind, settings in agents])
@@ -139,7 +139,7 @@ def value_updates(repeats: int, worlds: Worlds, agents: list[tuple[str, dict[str
 
 
 def linear(repeats: int, ways: tuple[str, ...]) -> Iterator[Row]:
-    """Steps per second of linear agents with 1,000 features, and of a plain NumPy loop fed the same transitions."""
+    """Steps per second of linear agents with 1,000 features, and of a plain NumPy loop on the same transitions."""
     world, features = random_walk(), random_binary(d=1000, active=10)
     kinds: list[tuple[str, dict[str, Any], int]] = [("td", {}, 500)]
     kinds += [(kind, {"learn_by": how}, 50) for kind in ("forward", "backward") for how in ways]
@@ -152,7 +152,7 @@ def linear(repeats: int, ways: tuple[str, ...]) -> Iterator[Row]:
 
 
 def against_c(anchors: Path, repeats: int) -> Iterator[Row]:
-    """Steps per second on one core against the dense C loops, in turns."""
+    """Steps per second on one core, compared with the dense C loops."""
     with tempfile.TemporaryDirectory() as directory:
         c_maze, c_chain = (_compile(anchors / f"dense_{name}.c", Path(directory)) for name in ("maze", "chain"))
         work: list[tuple[World, Agent, int, list[str]]] = [
@@ -171,7 +171,7 @@ def against_c(anchors: Path, repeats: int) -> Iterator[Row]:
 
 
 def growth(sides: tuple[int, ...], repeats: int) -> Iterator[Row]:
-    """Nanoseconds per step of a random walk over open grids of growing size: cost follows the degree, not the states.
+    """Nanoseconds per step of a random walk over open grids of growing size: the cost depends on the degree.
 
     The agent walks at random, so that it gets everywhere and its tables are used as a whole.
     """
@@ -191,7 +191,7 @@ def growth(sides: tuple[int, ...], repeats: int) -> Iterator[Row]:
 
 
 def cores(repeats: int) -> Iterator[Row]:
-    """Many seeds with one worker and on all cores, and what share of a run needs the interpreter's lock.
+    """Many seeds with one worker and on all cores, and the share of a run that needs the GIL.
 
     That share is what a run of one episode in a world of few states takes, in processor time: the same calls of Python,
     and next to nothing to compute. Last, long runs, which need the lock not at all: what the cores can give.
@@ -222,7 +222,7 @@ def cores(repeats: int) -> Iterator[Row]:
 
 
 def lab(repeats: int) -> Iterator[Row]:
-    """What the lab's server can give one page: frames per second of 70 ticks each, and ticks per second unwatched."""
+    """Speed of the lab's server for one page: frames per second of 70 ticks each, and unwatched ticks per second."""
     from backcast.lab.config import read_config
     from backcast.lab.frames import encode
     from backcast.lab.lockstep import Lockstep
@@ -254,7 +254,7 @@ def _row(section: str, *, world: str, agent: str, **speeds: float) -> Row:
 
 
 def _fitting(world: World, agents: list[Agent]) -> list[Agent]:
-    """Those that work in a world."""
+    """The agents that work in a world."""
     here = "prediction" if world.is_prediction else "control"
     return [
         chosen
@@ -277,7 +277,7 @@ def _steps_per_second(world: World, chosen: Agent, episodes: int) -> float:
 
 
 def _updates_per_second(world: World, chosen: Agent, episodes: int) -> float:
-    """Without making the agent's tables, which for models over many steps are large."""
+    """Value updates per second, without making the agent's tables, which are large for models over many steps."""
     schedule = chosen.rates(episodes)
     seconds, updates, seed = 0.0, 0, 0
     while seconds < 0.05:
@@ -304,8 +304,8 @@ def _runs_per_processor_second(world: World, chosen: Agent, episodes: int, seeds
 
 
 def _long_walk(world: World, chosen: Agent) -> float:
-    """Steps per second of a few million steps, without what it costs to make the agent's tables."""
-    episodes = max(1, _WALKED // (world.n_states * 8))  # a random walk finds the goal after some 8 times the states
+    """Steps per second over a few million steps, without making the agent's tables."""
+    episodes = max(1, _WALKED // (world.n_states * 8))  # a random walk reaches the goal after about 8 S steps
     record, _, took = one_run(world, chosen, 0, chosen.rates(episodes), _WALKED)
     return float(record.steps.sum() / took)
 

@@ -1,6 +1,6 @@
 """`backcast bench --only neural`: steps per processor second of agents with a network, on one core.
 
-Beside a loop in Python of the usual shape (`backcast.cli.plain_dqn`), and how long one waits for the first step.
+It compares them with a Python loop of the usual form (`backcast.cli.plain_dqn`), and measures the time to a first step.
 """
 
 import os
@@ -37,8 +37,8 @@ def neural(repeats: int, quick: bool) -> Iterator[Row]:
     """All figures of agents with a network; speeds are steps per processor second.
 
     Args:
-        repeats: how often each is measured; the best counts.
-        quick: shorter runs.
+        repeats: number of measurements of each, of which the best counts.
+        quick: whether to make shorter runs.
     """
     require_jax()
     steps = 2_000 if quick else 20_000
@@ -49,7 +49,7 @@ def neural(repeats: int, quick: bool) -> Iterator[Row]:
 
 
 def against_a_plain_loop(repeats: int, steps: int) -> Iterator[Row]:
-    """Cart and pole: our program, our stepwise loop in Gymnasium's environment, and a plain loop there, in turns."""
+    """CartPole: `backcast.run`, `backcast.train` in Gymnasium's environment, and a plain loop there, interleaved."""
     from backcast.cli.plain_dqn import PlainDQN
 
     world, env = cartpole(), gymnasium.make("CartPole-v1")
@@ -68,7 +68,7 @@ def against_a_plain_loop(repeats: int, steps: int) -> Iterator[Row]:
 
 
 def in_the_maze(repeats: int, steps: int) -> Iterator[Row]:
-    """DQN and contrastive planning in the paper's maze, seen one-hot: batch 32, learning every step, 64 candidates."""
+    """DQN and contrastive planning in the paper's maze, one-hot: batch 32, an update every step, 64 candidates."""
     world, net = maze(), mlp(64, 64)
     agents = [
         agent("q", network=net),
@@ -93,7 +93,7 @@ def many_seeds(repeats: int, steps: int) -> Iterator[Row]:
 
 
 def first_steps() -> Iterator[Row]:
-    """Processor seconds of a process that takes one step, with an empty cache and with what that left there."""
+    """Processor seconds of a process that takes one step, with an empty and with a warm cache."""
     for label, code in (
         ("import of JAX", _IMPORT),
         ("q in maze", _FIRST.format(world="maze()", kind="q")),

@@ -1,7 +1,7 @@
-"""DQN as it is usually written: a loop in Python around a Gymnasium environment, with a compiled act and update.
+"""DQN as it is usually written: a Python loop around a Gymnasium environment, with compiled functions to act and learn.
 
-What `backcast bench --only neural` measures against. It is of the shape of CleanRL's single-file implementation: a
-memory of NumPy arrays, a network and an optimiser in JAX, one call to act and, every few steps, one to learn.
+`backcast bench --only neural` uses it as a baseline. It follows CleanRL's single-file implementation: a memory of NumPy
+arrays, a network and an optimiser in JAX, one call to act and, every few steps, one to learn.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from backcast.networks.modules import Params
 
 
 class _Memory:
-    """A ring of transitions."""
+    """A ring buffer of transitions."""
 
     def __init__(self, room: int, width: int) -> None:
         self.s, self.s2 = np.zeros((room, width), np.float32), np.zeros((room, width), np.float32)
@@ -32,19 +32,19 @@ class _Memory:
         self.count = 0
 
     def add(self, s: Vector, a: int, r: float, s2: Vector, ends: bool) -> None:
-        """Keep a transition in the place of the oldest."""
+        """Store a transition in place of the oldest."""
         at = self.count % len(self.a)
         self.s[at], self.a[at], self.r[at], self.s2[at], self.ends[at] = s, a, r, s2, ends
         self.count += 1
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[Any, ...]:
-        """Some of them, drawn uniformly."""
+        """Draw transitions uniformly."""
         at = rng.integers(min(self.count, len(self.a)), size=size)
         return self.s[at], self.a[at], self.r[at], self.s2[at], self.ends[at]
 
 
 class _Compiled(NamedTuple):
-    """From parameters and an observation to an action; a step of the optimiser; the optimiser."""
+    """The functions to act and to learn, and the optimiser."""
 
     act: Callable[[Params, Vector], jax.Array]
     learn: Callable[..., tuple[Params, Params]]
@@ -83,11 +83,11 @@ def _layers(rng: np.random.Generator, sizes: list[int]) -> Params:
 
 
 class PlainDQN:
-    """The loop, with the settings of one of Backcast's agents, in a vector environment of one copy.
+    """The loop, with the settings of one of Backcast's agents, in a vector environment with one copy.
 
     Args:
-        name: of the environment, whose observations are vectors.
-        agent: whose network, batch, memory, target network and rates at first are taken.
+        name: id of the environment, whose observations are vectors.
+        agent: the agent whose network, batch, memory, target network and initial rates are used.
         discount: γ.
     """
 
@@ -97,7 +97,7 @@ class PlainDQN:
         self._compiled, self._epsilon = _compiled(rates[ALPHA], discount), rates[EPSILON]
 
     def run(self, steps: int, seed: int) -> list[float]:
-        """So many real steps; the returns of episodes. The step that only begins an episode is remembered, too."""
+        """Take real steps; return the returns of episodes. The step that resets the environment is stored, too."""
         env, agent, (act, learn, optimiser) = self._env, self._agent, self._compiled
         rng, returns = np.random.default_rng(seed), []
         seen, chosen = env.single_observation_space, env.single_action_space

@@ -76,13 +76,13 @@ def best(
     by: Annotated[
         str, typer.Option(help="Some of study, world, agent and the searched settings, separated by commas.")
     ] = "study,world,agent",
-    last: Annotated[int | None, typer.Option(min=1, help="Score only this many last episodes (default: all).")] = None,
-    study: Annotated[str | None, typer.Option(help="Name of the only study to show.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help="Score only the last N episodes (default: all).")] = None,
+    study: Annotated[str | None, typer.Option(help="Show only the study of this name.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the best settings tried, with confidence intervals.
 
-    Warns if the best value lies on the edge of those tried.
+    It warns if the best value lies on the edge of the values tried.
 
     Example: backcast best results --metric steps --by world,agent
 
@@ -135,7 +135,7 @@ def export(
 def verify(directory: Directory, as_json: AsJson = False) -> None:
     """Check every stored file against its record.
 
-    Says what to run again; changes nothing. Exit code 1: something is damaged.
+    It changes nothing, and says what to run again. The exit code is 1 if something is damaged.
 
     Example: backcast verify results
     """

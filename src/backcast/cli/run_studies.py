@@ -39,10 +39,10 @@ class RunOptions:
         Path("results")
     )
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes (default: all cores; one in each SLURM job).")
+        int | None, typer.Option("--workers", min=1, help="Processes (default: one per core, or one in a SLURM job).")
     ] = None
     engine: Annotated[
-        Literal["local", "dask", "slurm"], typer.Option("--engine", help="Where to make the runs (docs/scaling.md).")
+        Literal["local", "dask", "slurm"], typer.Option("--engine", help="Where to run the study (docs/scaling.md).")
     ] = "local"
     scheduler: Annotated[
         str | None, typer.Option("--scheduler", help="Address of a dask scheduler (default: start a cluster here).")
@@ -57,7 +57,7 @@ class RunOptions:
     ] = None
     slurm_jobs: Annotated[int, typer.Option("--slurm-jobs", min=1, help="Number of jobs in the array.")] = 8
     slurm_time: Annotated[
-        float, typer.Option("--slurm-time", min=0.05, help="Wall time of a job in minutes; then it is requeued.")
+        float, typer.Option("--slurm-time", min=0.05, help="Wall time of a job in minutes, after which it is requeued.")
     ] = 60.0
     slurm_partition: Annotated[str | None, typer.Option("--slurm-partition", help="Partition of the jobs.")] = None
     slurm_option: Annotated[
@@ -65,10 +65,10 @@ class RunOptions:
         typer.Option("--slurm-option", metavar="KEY=VALUE", help="Another option of sbatch, such as account=lab."),
     ] = None
     slurm_local: Annotated[
-        bool, typer.Option("--slurm-local", help="Run jobs as local processes, to try it without SLURM.")
+        bool, typer.Option("--slurm-local", help="Run the jobs as local processes, without SLURM.")
     ] = False
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be run.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only problems.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only warnings and errors.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")] = False
 
 

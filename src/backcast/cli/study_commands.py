@@ -36,7 +36,8 @@ def reproduce(
     studies: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Studies by name, or groups: paper (the default), beyond, textbook, blend, all, neural; see `list`."
+            help="Studies by name (see `list`), or groups: paper (the default), beyond, textbook, blend, neural, or all"
+            " (without neural)."
         ),
     ] = None,
     *,
@@ -82,8 +83,9 @@ def sweep(
 ) -> None:
     """Run a study of your own, described in a TOML file.
 
-    docs/studies.md has an example to copy. A TOML file may import the modules it names. A directory of results
-    continues the studies in it; as it may come from a stranger, these may import only what --allow-import names.
+    docs/studies.md has an example to copy. Give a directory of results to continue its studies. A TOML file may
+    import the modules it names. Studies in a directory may import only those named by --allow-import, because results
+    may come from somebody else.
 
     Example: backcast sweep my.toml --out results
 
@@ -137,7 +139,7 @@ def _run(asked: "list[Asked]", options: RunOptions) -> None:
 
 
 def _what_is_kept(options: RunOptions) -> str:
-    return f"what is finished is kept in {options.out}, and the same command goes on from there"
+    return f"finished runs are kept in {options.out}; run the same command again to continue"
 
 
 def _report(names: list[str], options: RunOptions) -> None:

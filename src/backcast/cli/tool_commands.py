@@ -38,7 +38,7 @@ def list_(
 ) -> None:
     """List worlds, agents, metrics and studies, or a kind's settings.
 
-    Imports the plugins of installed packages, and the modules named by --allow-import.
+    The plugins of installed packages and the modules named by --allow-import are imported.
 
     Example: backcast list
 
@@ -68,10 +68,10 @@ def list_(
     for name, each in KINDS.items():
         _print_entry(name, each.summary)
         if each.settings:
-            print(f"  {'':<30}  settings: {', '.join(each.settings)}")
+            print(f"  {'':<30}  settings: {', '.join(each.table)}")
         if each.reference:
             print(f"  {'':<30}  {each.reference}")
-    print("\nModels (what the setting model names):")
+    print("\nModels (values of the setting model):")
     for estimator in ESTIMATORS.values():
         _print_entry(estimator.name, estimator.summary)
     print("\nMetrics (of runs):")
@@ -119,7 +119,7 @@ def bench(
     as_json: AsJson = False,
     anchors: Annotated[
         Path | None,
-        typer.Option(help="Directory with dense_maze.c and dense_chain.c to race (default: Backcast's own)."),
+        typer.Option(help="Directory with dense_maze.c and dense_chain.c to compare with (default: Backcast's own)."),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer repetitions and settings, and no world of a million states.")
@@ -127,11 +127,9 @@ def bench(
     only: Annotated[
         str | None, typer.Option(help="One section, such as kinds, start-up, linear, cores, engines, lab or neural.")
     ] = None,
-    against: Annotated[
-        Path | None, typer.Option(help="Checkout of another version whose start-up is measured too.")
-    ] = None,
+    against: Annotated[Path | None, typer.Option(help="Checkout of another version, to compare its start-up.")] = None,
 ) -> None:
-    """Measure speed, next to slower implementations.
+    """Measure speed, and compare it with slower implementations.
 
     Example: backcast bench --quick
 
@@ -180,7 +178,7 @@ def lab(
 ) -> None:
     """Watch two agents plan side by side in the browser.
 
-    Stop it with Ctrl-C. Imports the plugins of installed packages, and the modules named by --allow-import.
+    Stop it with Ctrl-C. The plugins of installed packages and the modules named by --allow-import are imported.
 
     Example: backcast lab
 
@@ -205,7 +203,7 @@ def lab(
 def doctor() -> None:
     """Check that this installation computes correct results.
 
-    Shows versions, cores and directories, and takes about ten seconds.
+    It prints versions, cores and directories. It takes about ten seconds.
 
     Example: backcast doctor
     """

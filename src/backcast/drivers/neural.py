@@ -1,4 +1,4 @@
-"""Runs of agents with a network, seed by seed, by programs of `backcast.drivers.neural_program`."""
+"""Runs of agents with a network, one seed at a time, by the programs of `backcast.drivers.neural_program`."""
 
 import time
 from collections.abc import Sequence
@@ -27,21 +27,21 @@ from backcast.networks.backend import wide
 from backcast.worlds.stepping import FOREVER
 from backcast.worlds.world import World
 
-_FIRST, _SECONDS = 64, 0.5  # steps of the first call; how long others are meant to take, so that Ctrl-C is heard
-_NO_NUMBERS = "models: they are tables of numbered states, and here states are vectors"
+_FIRST, _SECONDS = 64, 0.5  # steps of the first call; approximate seconds of others, so that Ctrl-C works
+_NO_NUMBERS = "models: not available, because states are vectors and have no numbers"
 
 
 class NeuralJob:
-    """Runs to be made of an agent with a network, as `backcast.drivers.seed_blocks.Job` has them for others.
+    """The counterpart of `backcast.drivers.seed_blocks.Job` for agents with a network.
 
     Args:
-        world: where.
-        agent: who.
-        limit: where episodes are truncated.
-        episodes: of each run, or None.
-        steps: real steps of each run, in place of episodes.
+        world: the world.
+        agent: the agent.
+        limit: number of steps after which episodes are truncated.
+        episodes: number of episodes of each run, or None.
+        steps: number of real steps of each run, in place of episodes.
         budget: value updates after which a run is over.
-        models: whether what was learned of the world is kept.
+        models: whether models are kept.
     """
 
     most_seeds = 1
@@ -66,7 +66,7 @@ class NeuralJob:
         self.stop: NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
 
     def prepare(self, seed: Any) -> None:
-        """Have compiled, or loaded, what runs need, by a run of no steps."""
+        """Compile, or load, the program, by a run of no steps."""
         with compiling_for(f"{self.agent.name} in {self.world.name}"), wide():
             program, place, walk = self._begin(seed)
             jax.block_until_ready(program.advance(walk, place, self._orders(0, 0)))
@@ -75,7 +75,7 @@ class NeuralJob:
         """A block is one seed."""
 
     def perform(self, seeds: Sequence[Any]) -> RunRows:
-        """The run of a block, which is one seed."""
+        """Make the run of a block, which is one seed."""
         (seed,) = seeds
         with wide():
             return self._run(seed)
@@ -121,7 +121,7 @@ class NeuralJob:
         return RunOrders._make([*numbers, self._first, self._falls, schedule])
 
     def _rows(self, program: Program, place: Walkable, walk: NeuralRun, columns: list[Any], seconds: float) -> RunRows:
-        """What a run left behind."""
+        """The results of a run."""
         found: dict[str, Any] = dict(zip(PER_EPISODE, columns, strict=True))
         lost, predicts = bool(walk.lost), program.agent.values is not None and place.truth.size > 0
         if lost and predicts:
@@ -146,7 +146,7 @@ class NeuralJob:
         )
 
     def _models(self, program: Program, place: Walkable, walk: NeuralRun, values: Vector) -> NoModels | KeptModel:
-        """What was learned of the world, to be asked, if it is kept."""
+        """The readable models, if they are kept."""
         if not self._keeps_models or not len(values):
             return NoModels(_NO_NUMBERS if self._keeps_models else LEFT_OUT)
         return KeptModel(self._model(program, walk, place, values))
@@ -167,10 +167,10 @@ class NeuralJob:
 
 
 def _refuse_worlds(world: World) -> None:
-    """Raise InputError if programs do not walk such a world."""
+    """Raise InputError if agents with a network cannot run in the world."""
     if world.later is not None:
-        raise InputError(f"world: {world.name} changes, and agents with a network take worlds that stay as they are")
+        raise InputError(f"world: {world.name} changes; agents with a network need a world that does not")
     if world.motion is None and world.mdp.start[world.mdp.terminal].any():
         raise InputError(
-            f"world: in {world.name} an episode may end where it begins; agents with a network need a first step"
+            f"world: in {world.name} an episode may begin in a terminal state; agents with a network need a step"
         )

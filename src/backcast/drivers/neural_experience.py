@@ -1,4 +1,4 @@
-"""The experience of an agent with a network: what it remembers, and when it learns from it."""
+"""The replay memory of an agent with a network, and when it learns from it."""
 
 import math
 from dataclasses import replace
@@ -17,13 +17,13 @@ from backcast.worlds.stepping import FOREVER
 
 
 class Circumstances(NamedTuple):
-    """What a step is learned under.
+    """The arguments of an update besides transitions.
 
     Attributes:
-        eyes: from what memories hold to observations.
+        eyes: maps stored states to observations.
         discount: γ.
-        rates: (4,) as of all agents.
-        key: of JAX, of this step.
+        rates: (4,), α, α of the model, α of planning and ε.
+        key: random key of this step.
     """
 
     eyes: Eyes
@@ -33,11 +33,11 @@ class Circumstances(NamedTuple):
 
 
 class Experience:
-    """How an agent remembers and learns. What it remembers, and has learned, is handed in and given back.
+    """Stores transitions and updates an agent. The memory and the learned state are arguments and return values.
 
     Args:
-        agent: its step sizes do not matter.
-        spec: shapes of where it lives.
+        agent: the agent; its step sizes are not used.
+        spec: the sizes of the environment.
     """
 
     def __init__(self, agent: Agent, spec: Spec) -> None:
@@ -50,7 +50,7 @@ class Experience:
         self._again = agent.get("sample") if KINDS[agent.kind].replays else 1
 
     def nothing(self) -> Transitions:
-        """An empty memory: of numbers of states, or of observations where they have none."""
+        """An empty memory of state numbers or, if states are not numbered, of observations."""
         room = max(self._memory, 1)
         numbers, none = jnp.zeros(room, jnp.int32), jnp.zeros(room, bool)
         states = numbers if self._spec.n_states else jnp.zeros((room, *self._spec.shape), self.dtype)
@@ -65,7 +65,7 @@ class Experience:
         first: jax.Array,
         known: Circumstances,
     ) -> Learned:
-        """Plan from the first state of an episode, where a planner does and there is something to plan with."""
+        """Plan from the first state of an episode, if a planner does so and the memory is not empty."""
         if not self.agent.plans_first:
             return learned
         filled = jnp.minimum(taken, self._memory)
@@ -79,30 +79,30 @@ class Experience:
         return jax.lax.cond(ready, plan, lambda learned: learned, learned)
 
     def remember(self, memory: Transitions, taken: jax.Array, now: Transitions) -> Transitions:
-        """The memory with a transition in the place of the oldest."""
+        """The memory with a transition in place of the oldest."""
         at = taken % self._memory
         return Transitions(*(ring.at[at].set(each) for ring, each in zip(memory, now, strict=True)))
 
     @property
     def block(self) -> int:
-        """Whatever is learned is learned after a number of steps that is a multiple of this."""
+        """All updates happen after a number of steps that is a multiple of this."""
         return 1 if self.agent.online or self.agent.plans_first else math.gcd(self._every, self._target_every)
 
     def due(self, taken: Any) -> Any:
-        """Whether the step with this number, counted from 0, is one to learn after."""
+        """Whether the agent learns after the step with this number, counted from 0."""
         if self.agent.online:
             return True
         enough = self._batch if self._batch <= self._memory else FOREVER
         return (taken + 1 >= enough) & ((taken + 1) % self._every == 0)
 
     def renewed(self, taken: Any) -> Any:
-        """Whether the target network is renewed after that step."""
+        """Whether the target network is updated after that step."""
         return False if self.agent.online else (taken + 1) % self._target_every == 0
 
     def learn(
         self, memory: Transitions, learned: Learned, taken: jax.Array, now: Transitions, known: Circumstances
     ) -> tuple[Transitions, Learned]:
-        """Remember a transition, and learn from some of those remembered, or from this one alone."""
+        """Store a transition, and learn from a batch of the memory or, online, from this transition alone."""
         if self.agent.online:
             return memory, self._at_once(learned, now, known)
         memory = self.remember(memory, taken, now)
@@ -116,7 +116,7 @@ class Experience:
         return memory, learned._replace(target=target)
 
     def remember_block(self, memory: Transitions, taken: jax.Array, came: Transitions) -> Transitions:
-        """The memory with `block` transitions, (block, …), the last of which is that of this step."""
+        """The memory with `block` more transitions, (block, …), the last of which is that of this step."""
         fit = min(self.block, self._memory)
         at = (taken - jnp.arange(fit - 1, -1, -1)) % self._memory
         return Transitions(*(ring.at[at].set(each[-fit:]) for ring, each in zip(memory, came, strict=True)))
@@ -124,21 +124,21 @@ class Experience:
     def learn_block(
         self, memory: Transitions, learned: Learned, taken: jax.Array, came: Transitions, known: Circumstances
     ) -> tuple[Transitions, Learned]:
-        """Remember `block` transitions, after the last of which it is time to learn."""
+        """Store `block` transitions, then learn."""
         if self.agent.online:
             return memory, self._at_once(learned, Transitions(*(each[-1] for each in came)), known)
         memory = self.remember_block(memory, taken, came)
         return memory, self._from_memory(memory, learned, taken, known)
 
     def _at_once(self, learned: Learned, now: Transitions, known: Circumstances) -> Learned:
-        """Learn from one transition alone."""
+        """Learn online from one transition."""
         batch = Transitions(*(each[None] for each in now))
         pairs = Remembered(batch.s, batch.a, batch.s2)
         eyes, discount, rates, key = known
         return self.agent.update(learned, eyes, batch, None, pairs, batch, discount, rates, key)
 
     def _from_memory(self, memory: Transitions, learned: Learned, taken: jax.Array, known: Circumstances) -> Learned:
-        """Learn from some of those remembered."""
+        """Learn from a batch of the memory."""
         eyes, discount, rates, key = known
         filled, keys = jnp.minimum(taken + 1, self._memory), jax.random.split(key, 4)
         batch = self._drawn(memory, filled, self._batch, keys[0])
@@ -151,25 +151,25 @@ class Experience:
     def _ways(
         self, memory: Transitions, newest: jax.Array, filled: jax.Array, discount: jax.Array, key: jax.Array
     ) -> Ways | None:
-        """As many ways as a batch has transitions, for a model that looks several steps back."""
+        """A batch of paths, for a model over several steps; None for one step."""
         steps = self.agent.steps
         if steps == 1:
             return None
         return draw_ways(memory, newest, filled, self._batch, steps, discount, jax.random.fold_in(key, steps))
 
     def _drawn(self, memory: Transitions, filled: jax.Array, size: int, key: jax.Array) -> Transitions:
-        """Some transitions, drawn uniformly with replacement."""
+        """Transitions drawn uniformly with replacement."""
         places = jax.random.randint(key, (size,), 0, filled.astype(jnp.int32), dtype=jnp.int32)
         return Transitions(*(ring[places] for ring in memory))
 
     def _pairs(self, memory: Transitions, filled: jax.Array, key: jax.Array) -> Remembered:
-        """Some pairs and what followed them."""
+        """Pairs drawn from the memory, with the states that followed."""
         drawn = self._drawn(memory, filled, self._candidates, key)
         return Remembered(drawn.s, drawn.a, drawn.s2)
 
 
 def without_rates(agent: Agent) -> Agent:
-    """The same agent for all its step sizes, for which programs are compiled once."""
+    """The agent with its step sizes replaced by constants, because programs do not depend on them."""
     unit = agent.alpha if not isinstance(agent.get("optimiser"), str) else 1.0
     constant: dict[str, Any] = {"alpha_plan": None, "epsilon": 0.5, "schedule": "constant", "epsilon_schedule": None}
     return replace(agent, alpha=unit, alpha_model=1.0, **constant)

@@ -1,6 +1,6 @@
-"""Worlds as programs of agents with a network walk through them: from a table, or by a function from vector to vector.
+"""Worlds in JAX, for the programs of agents with a network: a table, or a function from state vector to state vector.
 
-What a memory holds of a state is its number where it has one, else what is observed of it.
+A memory stores the number of a state or, if states are not numbered, its observation.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from backcast.worlds.world import World
 
 
 class Walkable(Protocol):
-    """A world as a program walks through it; a tree of arrays."""
+    """A world in JAX; a pytree of arrays."""
 
     @property
     def seen(self) -> jax.Array:
@@ -37,30 +37,30 @@ class Walkable(Protocol):
         """γ."""
 
     def begin(self, stream: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The state that begins an episode, and the stream after it was drawn."""
+        """Draw the first state of an episode; return it and the advanced stream."""
 
     def step(self, s: jax.Array, a: jax.Array, stream: jax.Array) -> tuple[Moved, jax.Array]:
-        """What follows an action, and the stream after it was drawn."""
+        """Take an action; return the outcome and the advanced stream."""
 
     def remembered(self, s: jax.Array) -> jax.Array:
-        """What a memory holds of a state."""
+        """The stored form of a state."""
 
     def eyes(self, refs: jax.Array) -> jax.Array:
-        """What is observed, (n, …), from what a memory holds of n states."""
+        """The observations, (n, …), of n stored states."""
 
 
 class WalkableTable(NamedTuple):
-    """A finite world; rows have as many outcomes as the longest.
+    """A finite world; all rows are as long as the longest.
 
     Attributes:
-        start_state: (k,) where episodes begin.
-        start_cumulative: (k,) cumulative probabilities.
-        cumulative: (S·A, m) of outcomes, ∞ beyond the last.
+        start_state: (k,), the states in which episodes begin.
+        start_cumulative: (k,), their cumulative probabilities.
+        cumulative: (S·A, m), cumulative probabilities of the outcomes, ∞ beyond the last.
         next_state: (S·A, m).
         reward: (S·A, m).
-        outcomes: (S·A,) how many there are.
+        outcomes: (S·A,), the number of outcomes.
         terminal: (S,).
-        seen: (S, …) observations.
+        seen: (S, …), observations.
         truth: (S,) v_π, in prediction.
         inner: (S,) 1 where a state does not end an episode, else 0; in prediction.
         discount: γ.
@@ -79,13 +79,13 @@ class WalkableTable(NamedTuple):
     discount: jax.Array
 
     def begin(self, stream: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """A state drawn from where episodes begin."""
+        """Draw the first state of an episode."""
         u, stream = uniform(stream)
         chosen = jnp.minimum((self.start_cumulative <= u).sum(), self.start_state.size - 1)
         return self.start_state[chosen], stream
 
     def step(self, s: jax.Array, a: jax.Array, stream: jax.Array) -> tuple[Moved, jax.Array]:
-        """An outcome drawn from those of the pair."""
+        """Draw an outcome of the pair."""
         u, stream = uniform(stream)
         row = s * (self.outcomes.size // self.terminal.size) + a
         outcome = jnp.minimum((self.cumulative[row] <= u).sum(), self.outcomes[row] - 1)
@@ -97,21 +97,21 @@ class WalkableTable(NamedTuple):
         return s
 
     def eyes(self, refs: jax.Array) -> jax.Array:
-        """The rows of the states."""
+        """The observations of numbered states."""
         return self.seen[refs]
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class WalkableVectors:
-    """A world whose states are vectors; none of them has a number.
+    """A world whose states are vectors and not numbered.
 
     Attributes:
         seen: (0, …).
         truth: (0,).
         inner: (0,).
         discount: γ.
-        motion: how it moves; a program is compiled for it.
+        motion: its dynamics; static, because programs are compiled for it.
     """
 
     seen: jax.Array
@@ -121,7 +121,7 @@ class WalkableVectors:
     motion: Motion = field(metadata={"static": True})
 
     def begin(self, stream: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """A state made of some random numbers."""
+        """Draw the first state of an episode."""
         drawn = []
         for _ in range(self.motion.draws):
             u, stream = uniform(stream)
@@ -129,20 +129,20 @@ class WalkableVectors:
         return self.motion.start(jnp, jnp.stack(drawn)), stream
 
     def step(self, s: jax.Array, a: jax.Array, stream: jax.Array) -> tuple[Moved, jax.Array]:
-        """What follows; nothing is drawn."""
+        """Take an action; nothing is drawn."""
         return self.motion.step(jnp, s, a), stream
 
     def remembered(self, s: jax.Array) -> jax.Array:
-        """What is observed of it."""
+        """Its observation."""
         return self.motion.observe(jnp, s).astype(self.seen.dtype)
 
     def eyes(self, refs: jax.Array) -> jax.Array:
-        """Observations as they are."""
+        """The stored observations, unchanged."""
         return refs
 
 
 def place_of(world: World, dtype: DTypeLike) -> Walkable:
-    """A world as programs walk through it, observed in numbers of this type."""
+    """Convert a world to JAX, with observations of this dtype."""
     if world.motion is not None:
         none = jnp.zeros(0)
         seen, discount = jnp.asarray(world.observations, dtype), jnp.asarray(world.discount)

@@ -1,4 +1,4 @@
-"""The values that a network of finished runs has for an observation, from its parameters in one row."""
+"""The action values of an observation, from the stored parameters of a run's network."""
 
 import jax
 import jax.numpy as jnp
@@ -14,18 +14,18 @@ from backcast.networks.modules import Head, Params, make
 
 
 def in_a_row(params: Params) -> Vector:
-    """All parameters of a network, (P,), in the order of its tree."""
+    """All parameters of a network, (P,), in the order of the pytree."""
     return np.concatenate([np.asarray(leaf, dtype=np.float64).ravel() for leaf in jax.tree.leaves(params)])
 
 
 def values_of(agent: Agent, weights: Vector, n_actions: int, observation: object) -> Vector:
-    """The values of all actions, (A,), of an observation.
+    """Return the values of all actions, (A,), for an observation.
 
     Args:
-        agent: whose network.
-        weights: its parameters, (P,).
+        agent: the agent.
+        weights: the parameters of its network, (P,).
         n_actions: A.
-        observation: of the shape that it was trained with; whole numbers of 8 bits are divided by 255.
+        observation: an observation of the shape used in training; uint8 is divided by 255.
     """
     given = np.asarray(observation)
     seen = as_floats("observation", given) / (255 if given.dtype == np.uint8 else 1)
@@ -36,8 +36,8 @@ def values_of(agent: Agent, weights: Vector, n_actions: int, observation: object
         flat, unravel = ravel_pytree(params)
         if flat.size != weights.size:
             raise InputError(
-                f"observation: shape {seen.shape} given, which makes a network of {flat.size:,} parameters; these runs"
-                f" have {weights.size:,}, of another shape"
+                f"observation: shape {seen.shape} given, for which the network has {flat.size:,} parameters; those"
+                f" of these runs have {weights.size:,}, for another shape"
             )
         q = function(unravel(jnp.asarray(weights, dtype)), jnp.asarray(seen, dtype)[None], "q")
         return np.asarray(q[0], dtype=np.float64)

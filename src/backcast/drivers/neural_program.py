@@ -1,9 +1,9 @@
 """Runs of agents with a network: the loop of `backcast.drivers.loop` as one JAX program.
 
-The world is walked through (`backcast.drivers.neural_places`) by the same two streams of random numbers as for all
-other agents, so that an agent whose network is a table takes the same steps as the agent that has one. A program is
-compiled for an agent and the shapes of a world, and advances the run of one seed by some steps; seeds are shared by
-threads. So the numbers of a seed do not depend on how many others there are.
+A run uses the same two streams of random numbers as for all other agents (`backcast.drivers.neural_places` has the
+worlds). So an agent whose network represents a table takes the same steps as the tabular agent. A program is compiled
+for an agent and the shapes of a world, and advances the run of one seed by a number of steps. Threads run different
+seeds, so that the results of a seed do not depend on the other seeds.
 """
 
 import functools
@@ -27,17 +27,17 @@ _BEYOND, _FAR, _LONGEST, _MOST = 1e6, 100.0, 1e12, 1.7e308  # as in `backcast.dr
 
 
 class RunOrders(NamedTuple):
-    """What a call of a program is told.
+    """The arguments of a call of a program.
 
     Attributes:
-        until: the real step at which it ends.
-        steps: of the whole run; FOREVER if it has a number of episodes.
-        room: episodes that may be recorded by this call.
-        limit: where episodes are truncated.
+        until: number of real steps of the run after which the call returns.
+        steps: number of steps of the whole run; FOREVER if its length is given in episodes.
+        room: the most episodes recorded by this call.
+        limit: number of steps after which episodes are truncated.
         budget: value updates after which a run is over.
-        first: (4,) rates at the first step.
-        falls: (4,) whether each falls to 0 over the steps of the run.
-        schedule: (room, 4) rates of the episodes to come, of a run of a number of episodes.
+        first: (4,), the rates of the first step.
+        falls: (4,), whether each rate falls to 0 over the steps of the run.
+        schedule: (room, 4), the rates of the next episodes, if the length is given in episodes.
     """
 
     until: jax.Array
@@ -51,7 +51,7 @@ class RunOrders(NamedTuple):
 
 
 class EpisodeArrays(NamedTuple):
-    """What a call recorded, (room,) each; as `backcast.drivers.loop.Record`."""
+    """The record of a call, (room,) each; as in `backcast.drivers.loop.Record`."""
 
     steps: jax.Array
     made: jax.Array
@@ -61,22 +61,22 @@ class EpisodeArrays(NamedTuple):
 
 
 class NeuralRun(NamedTuple):
-    """A run on its way.
+    """The state of a run.
 
     Attributes:
         s: the state that the agent is in.
-        in_episode: steps of this episode.
-        gained: what they earned.
-        taken: real steps of the run.
-        recorded: episodes recorded by this call.
-        largest: the largest |reward| so far, or |true value|.
-        lost: whether values exploded.
-        world_stream: of what happens.
-        agent_stream: of what the agent decides.
-        key: of JAX, of what it imagines.
-        learned: the agent.
-        memory: the last transitions, a ring.
-        record: by episode.
+        in_episode: number of steps of this episode so far.
+        gained: the sum of their rewards.
+        taken: number of real steps of the run so far.
+        recorded: number of episodes recorded by this call.
+        largest: the largest |reward| so far, or the largest |true value| if that is larger.
+        lost: whether values diverged.
+        world_stream: random numbers of the world.
+        agent_stream: random numbers of the agent's actions.
+        key: random key of JAX, for learning and planning.
+        learned: the learned state of the agent.
+        memory: the last transitions, in a ring buffer.
+        record: the record, by episode.
     """
 
     s: jax.Array
@@ -95,11 +95,11 @@ class NeuralRun(NamedTuple):
 
 
 class Program:
-    """The compiled run of an agent in places of one shape.
+    """The compiled run of an agent in worlds of the same shapes.
 
     Args:
-        agent: its step sizes do not matter.
-        spec: shapes of the place.
+        agent: the agent; its step sizes are not used.
+        spec: the sizes of the world.
     """
 
     def __init__(self, agent: Agent, spec: Spec) -> None:
@@ -113,7 +113,7 @@ class Program:
     def _begin(
         self, place: Walkable, key: jax.Array, world_stream: jax.Array, agent_stream: jax.Array, largest: jax.Array
     ) -> NeuralRun:
-        """A run before its first step."""
+        """The state of a run before its first step."""
         memory = self.experience.nothing()
         s, world_stream = place.begin(world_stream)
         counts, empty = jnp.zeros(ROOM, jnp.int64), jnp.zeros(ROOM)
@@ -125,7 +125,7 @@ class Program:
         )  # fmt: skip
 
     def _advance(self, walk: NeuralRun, place: Walkable, orders: RunOrders) -> NeuralRun:
-        """Steps until the orders say stop."""
+        """Take steps until a limit of the orders is reached."""
 
         def goes_on(walk: NeuralRun) -> jax.Array:
             made = walk.learned.updates.sum()
@@ -136,7 +136,7 @@ class Program:
         return jax.lax.while_loop(goes_on, lambda walk: self._step(walk, place, orders), walk)
 
     def _step(self, walk: NeuralRun, place: Walkable, orders: RunOrders) -> NeuralRun:
-        """Act, step the world, remember, learn and plan, and begin again where an episode is over."""
+        """Act, step the world, store the transition, learn and plan; begin a new episode if this one is over."""
         rates, key = _rates(walk, orders), jax.random.fold_in(walk.key, walk.taken)
         first, learned = walk.in_episode == 0, walk.learned
         discount = place.discount.astype(self._dtype)
@@ -161,7 +161,7 @@ class Program:
         return jax.lax.cond(over, lambda walk: self._finish(walk, place), lambda walk: walk, walk)
 
     def _finish(self, walk: NeuralRun, place: Walkable) -> NeuralRun:
-        """An episode is over: record it, and begin the next."""
+        """Record an episode that is over, and begin the next."""
         at, made = walk.recorded, walk.learned.updates.sum()
         everywhere, inner = self._errors(walk.learned, place)
         entries = (walk.in_episode, made, walk.gained, everywhere, inner)
@@ -176,7 +176,7 @@ class Program:
     def _tables(
         self, learned: Learned, place: WalkableTable, pairs: jax.Array, states: jax.Array
     ) -> list[tuple[jax.Array, ...]]:
-        """What each model has learned; pairs (S·A,), and states that followed (S,), are remembered so many times."""
+        """Tables of each model; `pairs` (S·A,) and `states` (S,) count the remembered pairs and next states."""
         found = []
         for (model, function, forward, _), params in zip(self.agent.models, learned.models, strict=True):
             own = {**params, "body": learned.values["body"]} if self.agent.shared else params
@@ -195,14 +195,14 @@ class Program:
 
 
 def _rates(walk: NeuralRun, orders: RunOrders) -> jax.Array:
-    """The rates of a step: those of its episode, or as far as they have fallen."""
+    """The rates of a step: those of its episode or, in a run of a number of steps, of this step."""
     steps = orders.steps.astype(jnp.float64)
     falling = orders.first * jnp.where(orders.falls, (steps - walk.taken) / steps, 1.0)
     return jnp.where(orders.steps < FOREVER, falling, orders.schedule[jnp.minimum(walk.recorded, ROOM - 1)])
 
 
 def _bound(largest: jax.Array, discount: jax.Array | float) -> jax.Array:
-    """Values beyond it have exploded, see `backcast.drivers.loop.bound`."""
+    """The bound beyond which values have diverged, see `backcast.drivers.loop.bound`."""
     returned = largest / jnp.maximum(1.0 - discount, 1.0 / _LONGEST)
     return jnp.minimum(jnp.maximum(_BEYOND * (1.0 + largest), _FAR * returned), _MOST)
 
@@ -213,5 +213,5 @@ def _program(agent: Agent, spec: Spec) -> Program:
 
 
 def program_for(agent: Agent, spec: Spec) -> Program:
-    """The program of an agent: one for all its step sizes."""
+    """The program of an agent, shared by all its step sizes."""
     return _program(without_rates(agent), spec)

@@ -1,4 +1,4 @@
-"""Agents with a network, step by step, in Gymnasium environments: observations of a Box, or numbered states."""
+"""Agents with a network, step by step, in Gymnasium environments with Box or Discrete observations."""
 
 import functools
 from typing import Any, TypeAlias
@@ -28,15 +28,15 @@ from backcast.values.policies import explore, greedy
 from backcast.values.table import zeros
 from backcast.worlds.stepping import FOREVER
 
-Seen: TypeAlias = jax.Array | None  # observations of numbered states, (S, …); None where states are observations
-Told = tuple[jax.Array, Vector, jax.Array]  # the discount, rates and the key of a run
-_NOT_KEPT = "models: of agents with a network they are kept by backcast.run, in finite worlds"
+Seen: TypeAlias = jax.Array | None  # observations of numbered states, (S, …); None if states are observations
+Told = tuple[jax.Array, Vector, jax.Array]  # the discount, the rates and the random key of a run
+_NOT_KEPT = "models: for agents with a network only backcast.run keeps them, in finite worlds"
 
 
 class _Steps:
-    """What is compiled of an agent: to act, to plan before the first step, and to learn from a step.
+    """The compiled functions of an agent: act, plan before the first step, and learn from steps.
 
-    What was learned is handed over packed.
+    The learned state is passed packed (`backcast.networks.packing`).
     """
 
     def __init__(self, agent: Agent, spec: Spec) -> None:
@@ -71,7 +71,7 @@ class _Steps:
     def _learn(
         self, memory: Transitions, packed: Vectors, seen: Seen, taken: jax.Array, came: Transitions, told: Told
     ) -> tuple[Transitions, Vectors, jax.Array]:
-        """The memory, what was learned, and the largest |q| of the update."""
+        """Return the memory, the learned state, and the largest |q| of the update."""
         discount, rates, key = told
         known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
         memory, learned = self.experience.learn_block(memory, self.packing.unpack(packed), taken, came, known)
@@ -79,7 +79,7 @@ class _Steps:
 
 
 def _eyes(seen: Seen) -> Eyes:
-    """From numbers of states to what is seen of them; observations are seen as they are."""
+    """The function from stored states to observations; stored observations are unchanged."""
     return (lambda states: states) if seen is None else (lambda states: seen[states])
 
 
@@ -89,15 +89,15 @@ def _steps(agent: Agent, spec: Spec) -> _Steps:
 
 
 class NeuralStepwise:
-    """An agent with a network that is told what happens, one step at a time, as `backcast.drivers.train.Stepwise`.
+    """An agent with a network that is driven one step at a time, as by `backcast.drivers.train.Stepwise`.
 
     Args:
         agent: the agent.
-        setup: where it lives; of a Box, `observations` is None and n_states is 0.
-        seen: what is observed of numbered states, (S, …); None: states are observations of the shape of `space`.
-        shape: of an observation.
-        length: of the run.
-        seed: of the run.
+        setup: the setup; for a Box, `observations` is None and n_states is 0.
+        seen: observations of numbered states, (S, …); None if states are observations.
+        shape: shape of an observation.
+        length: length of the run.
+        seed: seed of the run.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class NeuralStepwise:
         self._came: list[tuple[Any, ...]] = []
 
     def state_of(self, observation: Any) -> Any:
-        """An observation as it is remembered; refused unless it has the shape of the space and is made of numbers."""
+        """The stored form of an observation; raise InputError unless it has the right shape and is finite."""
         if self._seen is not None:
             return np.int32(observation)
         given = np.asarray(observation)
@@ -146,7 +146,7 @@ class NeuralStepwise:
         return self._discount, self.rates, self._key
 
     def begin_episode(self, s: Any) -> None:
-        """An episode begins in s."""
+        """Begin an episode in s."""
         self.episode, self._first = self.episode + 1, True
         if self._compiled.experience.agent.plans_first:
             with wide():
@@ -155,7 +155,7 @@ class NeuralStepwise:
                 )
 
     def act(self, s: Any) -> int:
-        """An ε-greedy action in s."""
+        """Return an ε-greedy action in s."""
         a = int(explore(self._setup.n_actions, self.rates[EPSILON], self._stream))
         if a >= 0:
             return a
@@ -165,7 +165,7 @@ class NeuralStepwise:
         return int(greedy(self._row, 0, self._stream))
 
     def observe(self, s: Any, a: int, r: float, s2: Any, terminated: bool) -> None:
-        """One step was taken. A truncated episode is not terminated: its last step bootstraps like any other."""
+        """Observe one step. A truncated episode is not terminated: its last step bootstraps like any other."""
         self._came.append((s, np.int32(a), self._dtype.type(r), s2, terminated, self._first))
         if len(self._came) == self._block:
             with wide():
@@ -174,7 +174,7 @@ class NeuralStepwise:
         self.taken, self._first = self.taken + 1, False
 
     def _learn(self, came: Transitions) -> None:
-        """Remember what came, and learn if it is time to."""
+        """Store transitions, and learn if an update is due."""
         compiled, taken = self._compiled, self.taken
         if not compiled.experience.due(taken):
             self._memory = compiled.remember(self._memory, taken, came)
@@ -188,34 +188,34 @@ class NeuralStepwise:
             self._learned = compiled.renew(self._learned)
 
     def end_episode(self, s: Any, terminated: bool) -> None:
-        """Nothing is left to learn when an episode is over."""
+        """Do nothing: nothing is left to learn when an episode is over."""
 
     def exploded(self, s: Any, a: int, largest: float) -> bool:
-        """Whether values of the last update are no numbers, or far beyond what values can be."""
+        """Whether values of the last update are not finite, or far beyond possible values."""
         discount = self._setup.discount if self._setup.n_actions > 1 else 0.0
         return not self._largest <= bound(largest, discount)
 
     @property
     def updates(self) -> NDArray[np.int64]:
-        """(2,) value updates by learning and by planning."""
+        """Value updates by learning and by planning, (2,)."""
         return self._unpacked.updates
 
     @property
     def _unpacked(self) -> Any:
-        """What was learned so far, in arrays of NumPy."""
+        """The learned state, in NumPy arrays."""
         return self._compiled.packing.unpack([np.asarray(vector) for vector in self._learned])
 
     def judge(self, record: Record, episode: int, largest: float, max_steps: int) -> bool:
-        """Measure the error after an episode; whether the run may go on."""
+        """Measure the error after an episode; return whether the run may continue."""
         table = zeros(self._setup.n_states or 1, self._setup.n_actions)
         if record.truth.size:
             table.fill(self._all_values())
-        nobody: Any = None  # judging asks for values alone
+        nobody: Any = None  # `judge` uses the values only
         parts = Parts(nobody, nobody, nobody, table, self._setup.discount, self.updates)
         return bool(judge(parts, record, episode, self.taken, largest, max_steps, FOREVER))
 
     def rows(self, record: Record, seconds: Vector) -> RunRows:
-        """What the run left behind."""
+        """The results of the run."""
         values = self._all_values()
         columns: Any = {name: np.array(getattr(record, name))[None] for name in PER_EPISODE}
         return RunRows(
@@ -230,7 +230,7 @@ class NeuralStepwise:
         )
 
     def _all_values(self) -> Vector:
-        """The values of all numbered states, (S, A); of none where states have no numbers."""
+        """The values of all numbered states, (S, A); (0, A) if states are not numbered."""
         if self._seen is None:
             return np.zeros((0, self._setup.n_actions))
         with wide():

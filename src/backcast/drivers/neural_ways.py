@@ -1,7 +1,8 @@
-"""Ways of some steps along the trajectory that a memory holds: what models over several steps learn from.
+"""Paths of several steps along the stored trajectory, from which models over several steps learn.
 
-As in `backcast.exact` and in `backcast.models.trajectory`, the trajectory goes on over the end of an episode: a
-terminal state leads to the next start, a step that earns nothing and carries no discount. A truncated episode ends it.
+As in `backcast.exact` and in `backcast.models.trajectory`, the trajectory continues across the end of an episode: a
+terminal state leads to the next start. That step earns nothing and carries no discount. A truncated episode ends the
+trajectory.
 """
 
 import jax
@@ -20,19 +21,19 @@ def draw_ways(
     discount: jax.Array,
     key: jax.Array,
 ) -> Ways:
-    """Ways of so many steps, to arrivals drawn uniformly, with replacement.
+    """Draw paths of a number of steps to arrivals, uniformly and with replacement.
 
-    A state is arrived at by a transition, or by the restart after one that ended an episode. What is drawn is a
-    transition; of one with which an episode begins after such a restart either arrival is taken, and counts twice.
+    An arrival is the end of a transition, or a restart after a terminal state. Transitions are drawn. A transition that
+    begins an episode after a restart has two arrivals, its start and its end: one of them is chosen, and has weight 2.
 
     Args:
-        memory: a ring of transitions.
-        newest: the place of the last one.
-        filled: how many there are.
-        size: how many ways are drawn.
-        steps: of each.
+        memory: a ring buffer of transitions.
+        newest: the place of the last transition.
+        filled: the number of stored transitions.
+        size: the number of paths.
+        steps: the number of steps of each path.
         discount: γ.
-        key: of JAX.
+        key: random key of JAX.
     """
     of_age, of_arrival = jax.random.split(key)
     age = jax.random.randint(of_age, (size,), 0, filled.astype(jnp.int32), dtype=jnp.int32)
@@ -43,7 +44,7 @@ def draw_ways(
 
 
 def follows_restart(memory: Transitions, newest: jax.Array, filled: jax.Array, age: jax.Array) -> jax.Array:
-    """Whether transitions begin an episode after one that ended, and that end is remembered."""
+    """Whether transitions begin an episode after a terminal state that is still in memory."""
     room = len(memory.a)
     return memory.first[(newest - age) % room] & memory.ends[(newest - age - 1) % room] & (age + 1 < filled)
 
@@ -57,11 +58,11 @@ def look_back(
     steps: int,
     discount: jax.Array,
 ) -> Ways:
-    """The ways of so many steps to the states after transitions of this age, or (`to_start`) to those before them."""
+    """Return the paths to the ends of transitions of this age or, where `to_start`, to their starts."""
     room = len(memory.a)
 
     def back(walk: tuple[jax.Array, ...], _: None) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]:
-        """One step further: the restart before a transition of this age, or that transition."""
+        """Go one step back: the restart before a transition of this age, or that transition."""
         age, restart, r, carried, known = walk
         at = (newest - age) % room
         carries = jnp.where(restart | memory.ends[at], 0, 1)
@@ -82,5 +83,5 @@ def look_back(
 
 
 def _like(each: jax.Array, states: jax.Array) -> jax.Array:
-    """With as many axes as states have."""
+    """The same numbers with as many axes as states have."""
     return each.reshape(-1, *(1,) * (states.ndim - 1))

@@ -2,6 +2,6 @@
 
     backcast lab
 
-`config` says what is on the screen, `scene` makes it, `walker` and `lockstep` move it, `credit` and `inspection`
-explain it, `session` talks to one page, and `app`, `guard` and `serving` let pages in. The page itself is in `page`.
+`config` describes a scene, `scene` makes it, `walker` and `lockstep` run its agents, `credit` and `inspection` explain
+what they do, `session` serves one page, and `app`, `guard` and `serving` control access. The page itself is in `page`.
 """

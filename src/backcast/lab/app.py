@@ -140,7 +140,7 @@ class Lab:
                 async with asyncio.timeout(60 * idle):
                     message = await wire.receive()
             except TimeoutError:
-                return 4000, f"no message for {idle:g} minutes; reload the page to go on"
+                return 4000, f"no message for {idle:g} minutes; reload the page to continue"
             if message["type"] == "websocket.disconnect":
                 break
             await _keep_pace(recent)

@@ -1,7 +1,7 @@
-"""A process that compiles what a scene needs and leaves it in the cache: `python -m backcast.lab.compiler open`.
+"""A process that compiles the kernels of a scene into the cache: `python -m backcast.lab.compiler open`.
 
-It reads the scene from its input, with the modules that registered its kinds, and ends when its input does: the lab
-that wanted it has gone then. It prints a line now and then that says how far it is.
+It reads the scene from its input, with the modules that registered its kinds, and prints its progress at intervals. It
+ends when its input ends, because the lab that started it is then gone.
 """
 
 import json

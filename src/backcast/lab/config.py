@@ -1,6 +1,6 @@
 """The configuration of a scene: a world, two agents, a seed and a number of episodes, validated and bounded.
 
-Whoever can open the page can ask for anything that is allowed here, so everything has an upper bound.
+Anyone who can open the page can request anything that is allowed here, so everything has an upper bound.
 """
 
 from collections.abc import Mapping
@@ -152,8 +152,8 @@ class LabConfig(Strict):
         right: the right agent.
         seed: seed of the run.
         episodes: number of episodes of the run.
-        changes: what is changed in a maze while they live in it: after how many real steps of the left and of the
-            right agent, which cell, and what it becomes, a wall, floor, or a cell that earns a reward.
+        changes: changes of a maze during the run: the numbers of real steps of the left and of the right agent, the
+            cell, and what it becomes: a wall, floor, or a cell with a reward.
     """
 
     world: LabWorld

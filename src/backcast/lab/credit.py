@@ -193,7 +193,7 @@ def _sentence(change: ValueChange, name_of: Callable[[int], str]) -> str:
     if change.how == "learning":
         return f"Learned: {most}" + (f", and {counted(main - 1, 'more state')}." if main > 1 else ".")
     if change.how == "backward":
-        rest = f" The other {states.size - main:,} moved a little, too." if states.size > main else ""
+        rest = f" The other {states.size - main:,} changed a little, too." if states.size > main else ""
         whom = most if main == 1 else f"{counted(main, 'state')}, most of all {most}"
         return f"Planned backward from {origin}: corrected {whom}.{rest}"
     if change.how == "forward":

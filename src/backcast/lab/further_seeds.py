@@ -22,7 +22,7 @@ SEEDS = 100
 _MOST_SECONDS = 120.0  # most seconds of computing for one page
 _TELL_EVERY = 0.4  # seconds
 _RESAMPLES = 1_000  # few, because the band is redrawn frequently
-_background = ThreadPoolExecutor(1, thread_name_prefix="backcast-further")  # one page at a time; the others wait
+_background = ThreadPoolExecutor(1, thread_name_prefix="backcast-further")  # for one page at a time
 
 
 class Further:
@@ -113,7 +113,7 @@ def _curve(scene: Scene, agent: Agent, seed: int, episodes: int, stop: NDArray[n
 
 
 def _band(curves: Vector) -> dict[str, list[float | None]]:
-    """Of curves (seeds, episodes); None where the values of some seed exploded, or one seed has no interval."""
+    """The intervals of curves (seeds, episodes); None if a run diverged, or with a single seed."""
     lines = np.full((3, curves.shape[1]), np.nan)
     known = np.isfinite(curves).all(axis=0)
     if known.any():

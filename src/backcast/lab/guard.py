@@ -1,8 +1,8 @@
 """Access control of the lab: who may request what, and the headers of every response.
 
-A page of another site can make a browser send requests to this machine: with a name of its own that it points here (DNS
-rebinding), or straight to the port. So the Host of every request and socket has to be a name of the lab, and the Origin
-the lab itself. Where other machines can reach it, a token is needed, too.
+A page of another site can make a browser send requests to this machine: by a host name that it resolves to this machine
+(DNS rebinding), or directly to the port. So the Host of every request and socket must be a name of the lab, and the
+Origin must be the lab itself. If other machines can reach the lab, a token is required, too.
 """
 
 import hmac

@@ -17,7 +17,7 @@ from backcast.models.rows import known_of
 from backcast.models.truth import extended_rows
 from backcast.worlds.world import World
 
-MOST = 40  # most neighbours that are sent, the most probable ones
+MOST = 40  # the most predecessors and successors that are sent, the most probable ones
 
 
 def answer(lockstep: Lockstep, s: int) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _believed_successors(model: ReadableModel, s: int, n_actions: int, ends: boo
 def believed_predecessors(
     model: ReadableModel, s: int, n_actions: int
 ) -> tuple[list[tuple[int, int, float]] | None, float]:
-    """(s̃, ã, probability) of those that a backward model has seen lead to s, and what it leaves for each other one.
+    """(s̃, ã, probability) of the observed predecessors of s, and the probability of each unobserved one.
 
     None: the agent has no backward model.
     """
@@ -86,7 +86,7 @@ def believed_predecessors(
 
 
 def true_predecessors(walker: Walker, s: int) -> tuple[list[tuple[int, int, float]] | None, str]:
-    """(s̃, ã, P←(s̃, ã | s)) of what the agent's model is to learn, and under which policy; else why there are none.
+    """(s̃, ã, P←(s̃, ã | s)) that the agent's model should learn, and the policy; or why there are none.
 
     P←(s̃, ã | s) = d(s̃) π(ã | s̃) P(s | s̃, ã) / d(s), with the stationary distribution d of the recurrent chain. If the
     rows of the agent's model contain restarts, what is missing to 1 is theirs; otherwise they are left out here, too.

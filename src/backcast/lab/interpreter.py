@@ -1,8 +1,8 @@
 """A process that runs two agents interpreted until they are compiled: `python -m backcast.lab.interpreter`.
 
-It reads a line of JSON, does what it says, and writes the length of its answer (four bytes), the length of a text in it
-(four bytes), the text (JSON: where the agents are, and what was asked for), and bytes, if a frame was asked for. The
-first line is a scene, with the modules that registered its kinds. It ends with its input: nobody waits for it then.
+It reads a line of JSON, executes it, and writes the length of its answer (four bytes), the length of the text in it
+(four bytes), the text (JSON: the positions of the agents, and the result), and the bytes of a frame if one was
+requested. The first line is a scene, with the modules that registered its kinds. The process ends with its input.
 """
 
 import json

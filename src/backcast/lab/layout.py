@@ -17,11 +17,11 @@ from backcast.worlds.layouts import CLOCKWISE, Grid, Line, full_grid
 from backcast.worlds.television import Television
 from backcast.worlds.world import World
 
-EDGES = 3000  # most edges that are drawn; more are a grey block
-_RADIUS = 0.42  # of a node, where nodes are 1 apart
+EDGES = 3000  # the most edges to draw; more are drawn as a grey block
+_RADIUS = 0.42  # the radius of a node; the distance of nodes is 1
 _ASPECT = 4 / 3
 _FEWEST_ROWS, _TALLEST_COLUMN, _LONGEST_ROW, _LARGEST_RING = 6, 30, 21, 150
-_TITLE_SHARE, _TITLES_IN_FULL = 1 / 12, 5  # of a graph's height is for titles; of so many levels they say the sizes
+_TITLE_SHARE, _TITLES_IN_FULL = 1 / 12, 5  # share of a graph's height for titles; the most levels with sizes in titles
 _DIRECTIONS = {
     **dict.fromkeys(("up", "north"), (0, -1)),
     **dict.fromkeys(("down", "south"), (0, 1)),
@@ -31,7 +31,7 @@ _DIRECTIONS = {
 
 
 def layout_of(world: World) -> dict[str, Any]:
-    r"""All that a page needs to draw a world, as plain data; of a world that every seed draws anew give a drawn one.
+    r"""The page's data to draw a world. If every seed draws the world anew, pass a drawn one.
 
     Kinds of states are one character each: '.' floor, 'X' wall, 'S' where every episode begins, 'G' the end to be
     reached, 'T' any other end, such as a hole.
@@ -77,10 +77,10 @@ def _cells(world: World) -> dict[str, Any]:
 
 
 def _walk(world: World) -> dict[str, Any]:
-    """A row of nodes or, of many, a line that winds down; it zigzags where a step may pass over a neighbour."""
+    """A row of nodes or, if there are many, several rows; it zigzags if a step may skip a neighbour."""
     n = world.n_states
     edges = _edges(world)
-    pitch = 2 if edges else 1  # rows are further apart where lines are between them
+    pitch = 2 if edges else 1  # rows are further apart if edges are drawn between them
     columns = n if n <= _LONGEST_ROW else ceil((n * pitch * _ASPECT) ** 0.5)
     row, place = np.divmod(np.arange(n), columns)
     column = np.where(row % 2, columns - 1 - place, place)
@@ -95,7 +95,7 @@ def _walk(world: World) -> dict[str, Any]:
 
 
 def _garnet(world: World) -> dict[str, Any]:
-    """A ring around the state in which episodes end; of many states a ring would be mostly empty."""
+    """A ring around the state in which episodes end; cells if there are many states."""
     if world.n_states > _LARGEST_RING:
         return _cells(world)
     n = world.n_states - 1
@@ -129,12 +129,12 @@ def _chain(world: World) -> dict[str, Any]:
 
 
 def _size(size: int, among: int) -> str:
-    """The size of a level as part of its title, if there is room for it among so many."""
+    """The size of a level as part of its title, if there is room for it."""
     return "" if among > _TITLES_IN_FULL else f": {size} state{'s' if size > 1 else ''}"
 
 
 def _rows_of(sizes: Sequence[int]) -> int:
-    """How many nodes the height of a chain has room for: as few as its aspect allows, but one column if it can be."""
+    """The number of nodes in the height of a chain: as few as its aspect allows, but one column if possible."""
     tallest = max(_FEWEST_ROWS, max(sizes))
     if tallest <= _TALLEST_COLUMN:
         return tallest
@@ -186,7 +186,7 @@ def _kinds(world: World, never: str = ".") -> str:
 
 
 def _goals(world: World) -> Mask:
-    """Of the ends of a control world those that are worth most to enter; in prediction there is nothing to aim at."""
+    """The terminal states of a control world with the largest reward on entering; none in prediction."""
     mdp = world.mdp
     goal = np.zeros(mdp.n_states, dtype=np.bool_)
     arrivals = mdp.table.tocoo()
@@ -205,11 +205,11 @@ def _edges(world: World) -> list[list[int]]:
 
 
 def _actions(world: World) -> list[dict[str, Any]]:
-    """The names of actions, and where they lead: a maze and a grid name theirs."""
+    """The names of actions and where they lead, for mazes and grids."""
     n = world.n_actions
     named = world.layout.actions if isinstance(world.layout, Grid) else ()
     names = CLOCKWISE if isinstance(world.layout, np.ndarray) else named
-    if len(names) != n:  # where a policy chooses, there is one
+    if len(names) != n:  # with a policy, there is one action
         names = ("on",) if n == 1 else tuple(f"action {a}" for a in range(n))
     directions = (_DIRECTIONS.get(name, (0, 0)) for name in names)
     return [{"name": name, "dx": dx, "dy": dy} for name, (dx, dy) in zip(names, directions, strict=True)]

@@ -1,7 +1,7 @@
 """Two agents in lockstep: both are in the same episode, and the first to finish waits for the other.
 
-Time is counted in *ticks*: in each, an agent whose episode is not over takes one step. Runs are deterministic, so that
-the past needs no film: some positions are kept, and from there it is walked again.
+Time is counted in *ticks*: in each, an agent whose episode is not over takes one step. Runs are deterministic, so the
+past is not recorded: some positions are saved, and it is recomputed from there.
 """
 
 import time
@@ -66,7 +66,7 @@ class Lockstep:
 
     Attributes:
         scene: their scene.
-        stop: set when they are no longer needed: they then stop.
+        stop: set when the agents are no longer needed; they then stop.
         walkers: left and right.
         at: ticks so far.
         step: ticks of this episode so far.
@@ -157,7 +157,7 @@ class Lockstep:
         return True
 
     def _run(self, at: int, episode: int, seconds: float) -> bool:
-        """Walk, compiled, to a moment or to the end of an episode; return False if time ran out."""
+        """Run, compiled, to a moment or to the end of an episode; return False if time ran out."""
         now = time.monotonic()
         deadline, chunk = now + seconds, 1
         while self.at < at and not self.finished and not (self.between and self.episode >= episode):

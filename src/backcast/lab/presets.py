@@ -1,7 +1,7 @@
-"""The paper's story in five panels, and the planner that chooses: a configuration each, and a sentence that is true.
+"""The paper's story in five panels, and one on the planner that chooses: a configuration and a sentence for each.
 
-Sentences say what came out, not what was expected: docs/reproduction.md and docs/findings.md tell where the paper's
-claims depend on models and measures. A test computes anew what `measured` says.
+Sentences report results, not expectations: docs/reproduction.md and docs/findings.md explain where the paper's claims
+depend on models and metrics. A test recomputes the numbers in `measured`.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -11,15 +11,15 @@ class Preset(NamedTuple):
     """A panel of the story.
 
     Attributes:
-        name: for addresses.
-        title: two or three words.
-        sentence: what is to be learned from it.
+        name: name in addresses.
+        title: title, two or three words.
+        sentence: the main point.
         look: what to look at on the boards.
-        config: what is on the screen, as `LabConfig` reads it; its seed is a typical one.
+        config: the configuration, as `LabConfig` reads it, with a typical seed.
         at: the tick to open at.
-        speed: ticks per second at which it is over within a minute, or a moment can be followed.
-        ahead: the side that has the smaller error or takes fewer steps.
-        measured: how much smaller, over 100 seeds: means over all episodes, and the interval of the paired difference.
+        speed: ticks per second, so that the run takes at most a minute, or a moment can be watched.
+        ahead: the side with the smaller error or fewer steps.
+        measured: means over all episodes of 100 seeds, and the interval of the paired difference.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Preset(NamedTuple):
     measured: str
 
     def as_dict(self) -> dict[str, Any]:
-        """As the page is told."""
+        """Plain data for the page."""
         return self._asdict()
 
 

@@ -1,7 +1,7 @@
-"""The lab's end of a connection: uvicorn's protocols, with the headers on every answer, and an answer to everything.
+"""Uvicorn's protocols with the security headers on every response, and with a response to every request.
 
-Most answers come from the application, but not all: what is no HTTP, or no handshake of a WebSocket, never gets there.
-So the headers are added where each answer is turned into bytes, which is one place in h11 and one in websockets.
+Most responses come from the application, but not all: input that is not HTTP, or not a WebSocket handshake, never
+reaches it. So the headers are added where responses become bytes, which is one place in h11 and one in websockets.
 """
 
 import logging
@@ -16,21 +16,21 @@ from websockets.server import ServerProtocol
 
 from backcast.lab.guard import HEADERS
 
-LONGEST_HEAD = 32 * 1024  # bytes of a request that are waited for
+LONGEST_HEAD = 32 * 1024  # the most bytes of the head of a request
 _HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 _NO_HANDSHAKE = "This is not how a WebSocket is opened.\n"
 _NO_TEXT = "a text message has to be UTF-8"
 
 
 class Http(H11Protocol):
-    """HTTP; what is none is answered if no answer was begun, and ends the connection."""
+    """HTTP. Other input ends the connection, after a response unless one was begun."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.conn = _HttpConnection(h11.SERVER, LONGEST_HEAD)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP; the application, if it was asked already, no longer may."""
+        """Respond to input that is not HTTP; the application can no longer respond."""
         if self.cycle is not None:
             self.cycle.disconnected = True
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
@@ -40,26 +40,26 @@ class Http(H11Protocol):
 
 
 class Socket(WebSocketsSansIOProtocol):
-    """A WebSocket; a handshake that cannot be read is answered, and a text that is none ends the connection."""
+    """A WebSocket. An invalid handshake gets a response; invalid text ends the connection."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.conn = _SocketConnection(max_size=self.config.ws_max_size, logger=logging.getLogger("uvicorn.error"))
 
     def data_received(self, data: bytes) -> None:
-        """Take in what was sent."""
+        """Process received bytes."""
         super().data_received(data)
         if self.conn.handshake_exc is not None and not self.handshake_initiated:
             self._refuse()
 
     async def send(self, message: Any) -> None:
-        """Send what the application has to say, as long as somebody may hear it."""
+        """Send a message of the application, unless the connection is closed."""
         if self.transport.is_closing():
             raise ClientDisconnected
         await super().send(message)
 
     def send_receive_event_to_app(self) -> None:
-        """Hand over a message."""
+        """Pass a message to the application."""
         if self.curr_msg_data_type == "text" and not self.close_sent and not _is_text(b"".join(self.frames)):
             self.frames = []
             self.conn.send_close(1007, _NO_TEXT)
@@ -68,17 +68,17 @@ class Socket(WebSocketsSansIOProtocol):
             super().send_receive_event_to_app()
 
     def _refuse(self) -> None:
-        """Send what websockets answers to a handshake that it could not read, if anything, and close."""
+        """Send the response of websockets to an invalid handshake, if there is one, and close."""
         answer = b"".join(self.conn.data_to_send())
         self.transport.write(answer or _with_headers(self.conn.reject(400, _NO_HANDSHAKE)).serialize())
         self.transport.close()
 
 
 class _HttpConnection(h11.Connection):
-    """Puts the headers on every answer."""
+    """Adds the headers to every response."""
 
     def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
-        """The bytes of an event, in pieces."""
+        """Return the bytes of an event, in pieces."""
         if isinstance(event, h11.Response):
             given = dict(event.headers)
             lacking = [(name, value) for name, value in _HEADERS if name not in given]
@@ -88,10 +88,10 @@ class _HttpConnection(h11.Connection):
 
 
 class _SocketConnection(ServerProtocol):
-    """Puts the headers on every answer to a handshake."""
+    """Adds the headers to every response to a handshake."""
 
     def send_response(self, response: Response) -> None:
-        """Send an answer."""
+        """Send a response."""
         super().send_response(_with_headers(response))
 
 

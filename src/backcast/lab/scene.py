@@ -84,7 +84,7 @@ class Scene:
     def __init__(self, config: LabConfig) -> None:
         self.config = config
         self.agents: tuple[Agent, Agent] = (_named("left", config.left.build), _named("right", config.right.build))
-        self.family = _named("world", config.world.build)  # of which the seed may draw one
+        self.family = _named("world", config.world.build)  # which may be drawn anew by every seed
         drawn = self.family.draw(config.seed)
         self.is_changeable = isinstance(drawn.layout, np.ndarray) and drawn.later is None
         self.eras: tuple[Era, ...] = (
@@ -112,7 +112,7 @@ class Scene:
 
     @property
     def episodes(self) -> int:
-        """How many there are."""
+        """The number of episodes."""
         return self.config.episodes
 
     def parts_of(self, agent: Agent) -> Parts:
@@ -122,12 +122,12 @@ class Scene:
 
     @property
     def metric(self) -> Literal["rmsve_inner", "steps", "reward"]:
-        """What agents are compared by: what the world is judged by, without terminal states in prediction."""
+        """The metric by which agents are compared: the world's; in prediction, over non-terminal states."""
         by = self.world.judged_by
         return "rmsve_inner" if by == "rmsve" else by
 
     def era(self, side: int, taken: int) -> int:
-        """The number of the era in which an agent is, 0 (left) or 1, that has taken so many real steps."""
+        """The number of the era of agent 0 (left) or 1 after a number of real steps."""
         return max(k for k, era in enumerate(self.eras) if era.begins[side] <= taken)
 
     def holds_until(self, side: int, taken: int, most: int) -> int:
@@ -175,19 +175,19 @@ class Scene:
 
 
 def _eras(world: World) -> tuple[Era, ...]:
-    """What is true in a world that perhaps changes by itself."""
+    """The eras of a world, which has two if it changes by itself."""
     later = world.later
     return (Era(world),) if later is None else (Era(world), Era(later.world, (later.step, later.step)))
 
 
 def _then(later: Change | None, era: tuple[tuple[int, int], World]) -> Change:
-    """A world with a later change, so that agents know everything that may ever be possible."""
+    """A world with a later change, so that agents have room for all transitions that may become possible."""
     (step, _), world = era
     return Change(step, replace(world, later=later))
 
 
 def _named(field: str, build: Callable[[], T]) -> T:
-    """What is built; an error says of which part of the configuration it speaks."""
+    """Build a part of the configuration; errors name that part."""
     try:
         return build()
     except InputError as error:

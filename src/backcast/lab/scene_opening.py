@@ -110,7 +110,7 @@ _compiled_ahead: list[dict[str, Any]] = []  # panels
 
 
 def warmed_up(scene: Scene, stop: NDArray[np.uint8]) -> Lockstep:
-    """The agents of a scene at its beginning; some first steps have loaded or compiled all that is needed."""
+    """The agents of a scene before their first step, after a trial run has loaded or compiled their kernels."""
     lockstep = Lockstep(scene, stop)
     lockstep.tick()
     walk = lockstep.way_to(NEVER, 0)

@@ -1,4 +1,4 @@
-"""Serve the lab: find a port, say the address, open the browser, and stop at once when told to."""
+"""Serve the lab: find a port, print the address, open the browser, and stop at once on Ctrl-C."""
 
 import asyncio
 import errno
@@ -29,11 +29,11 @@ except ModuleNotFoundError as missing:
         raise
     raise InputError(f"lab: {missing.name} is not installed; pip install 'backcast[lab]'") from missing
 
-PORT, TRIED = 8765, 10  # the usual port, and how many from there on are tried
-CONNECTIONS = 256  # at the same time; more are told that the lab is busy
-SILENCE = 10.0  # seconds in which a connection has to ask for something
+PORT, TRIED = 8765, 10  # the default port, and the number of ports tried from there on
+CONNECTIONS = 256  # the most simultaneous connections; others are refused as busy
+SILENCE = 10.0  # seconds within which a connection must send a request
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # goes into an address and a cookie as it is
+TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # valid in an address and in a cookie without escaping
 NAME = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?")
 
 
@@ -44,15 +44,15 @@ def serve(
     token: str | None = None,
     allow_hosts: Collection[str] = (),
 ) -> None:
-    """Serve the lab until Ctrl-C, which it raises as KeyboardInterrupt after all is closed.
+    """Serve the lab until Ctrl-C, which is raised as KeyboardInterrupt after everything is closed.
 
     Args:
-        host: Name or address on which to listen; if other machines can reach it, a token is asked for.
-        port: Port; 0 is any that is free, None is 8765 or the first free one of the nine after it.
-        open_browser: Open the page in a browser, where there is one; not with a token, which would be seen in the list
-            of processes.
-        token: Ask for this token; None is BACKCAST_LAB_TOKEN of the environment, or a new one where one is needed.
-        allow_hosts: Further names by which browsers may call this lab, such as that of a proxy; a token is asked for.
+        host: Name or address to listen on; if other machines can reach it, a token is required.
+        port: Port; 0 is any free port, None is 8765 or the first free one of the nine after it.
+        open_browser: Whether to open the page in a browser, if there is one; not with a token, which would be visible
+            in the list of processes.
+        token: The required token; None is BACKCAST_LAB_TOKEN of the environment, or a new one if one is needed.
+        allow_hosts: Further host names of this lab, such as that of a proxy; a token is then required.
     """
     from backcast.lab import standin
     from backcast.lab.session import Session
@@ -80,11 +80,11 @@ def serve(
 
 
 class LabServer(uvicorn.Server):
-    """Serves a lab, says when it is ready, and when told to end says goodbye to every page first.
+    """Serves a lab, reports when it is ready, and closes the connection of every page before it ends.
 
     Args:
-        lab: What to serve.
-        ready: Called once pages can be opened.
+        lab: The lab to serve.
+        ready: Called when pages can be opened.
     """
 
     def __init__(self, lab: Lab, ready: Callable[[], None]) -> None:
@@ -109,10 +109,10 @@ class LabServer(uvicorn.Server):
         )
         self._lab = lab
         self._ready = ready
-        self._silent: dict[Any, float] = {}  # connections that have asked for nothing yet, and since when
+        self._silent: dict[Any, float] = {}  # connections without a request yet, and since when
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second; now and then, connections on which nothing is asked for are given up."""
+        """Called ten times a second; at intervals, closes connections that send no request."""
         if counter % 10 == 0:
             now, connections = time.monotonic(), self.server_state.connections
             asking = (connection for connection in connections if getattr(connection, "cycle", connection) is None)
@@ -122,14 +122,14 @@ class LabServer(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer."""
+        """Start to serve."""
         await super().startup(sockets)
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close the sessions, then all else."""
+        """Close the sessions, then everything else."""
         await self._lab.close()
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a page that hangs is not worth a word
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # no message about pages that do not respond
         await super().shutdown(sockets)
         for connection in list(self.server_state.connections):
             connection.transport.abort()
@@ -137,7 +137,7 @@ class LabServer(uvicorn.Server):
 
 
 def token_for(loopback: bool, given: str | None = None) -> str | None:
-    """The token that was given or is in the environment, else a new one, or None if nobody else can reach the lab."""
+    """The token given or set in the environment, otherwise a new one; None if no other machine can reach the lab."""
     token = given or os.environ.get("BACKCAST_LAB_TOKEN")
     if not token:
         return None if loopback else secrets.token_urlsafe(24)
@@ -154,7 +154,7 @@ def _check_names(names: Collection[str]) -> None:
 
 
 def hosts_of(names: Collection[str], allowed: Collection[str], port: int) -> frozenset[str]:
-    """The Host headers of a lab at a port; a further name without a port is meant with that of a proxy, too."""
+    """The Host headers of a lab at a port; a further name without a port is valid with and without it."""
     own = [with_port(name, port) for name in (*LOOPBACK, *names)]
     usual = [host.removesuffix(":80") for host in own if port == 80]
     proxied = [f"{name}:{port}" for name in allowed if not re.search(r":\d+$", name)]
@@ -162,7 +162,7 @@ def hosts_of(names: Collection[str], allowed: Collection[str], port: int) -> fro
 
 
 def listen(host: str, port: int | None) -> socket.socket:
-    """A socket that listens where it was said, or near the usual port."""
+    """A socket that listens on the given port, or near the default port."""
     for candidate in [port] if port is not None else range(PORT, PORT + TRIED):
         try:
             listening = _bound(host, candidate)
@@ -193,6 +193,6 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _has_browser() -> bool:
-    """Whether a browser can be opened that would not take over the terminal."""
+    """Whether a browser can be opened that does not run in the terminal."""
     shown = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in shown)

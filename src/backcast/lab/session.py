@@ -1,8 +1,8 @@
-"""A session: one page, its two agents, and the frames it is sent.
+"""A session: one page, its two agents, and the frames sent to it.
 
-Messages only say what is wanted; one task does it, in short slices of compiled work beside the event loop, so that the
-latest wish counts and pages take turns. A frame is sent when the page has drawn the one before: what
-happens meanwhile is never queued. Agents that have to be compiled live interpreted in another process meanwhile.
+Messages only set what is requested. One task does the work, in short slices in threads beside the event loop. So the
+latest request counts, and pages take turns. A frame is sent when the page has drawn the previous one; frames are never
+queued. While agents are being compiled, interpreted ones run in another process.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ T = TypeVar("T")
 _SLICE = 0.025  # seconds of work at a time
 _FRAME = 1 / 45  # seconds between frames, at least
 _PATIENCE = 0.3  # seconds of silence before a page is told that work is under way
-_ASLEEP = 10.0  # seconds after which a page that draws nothing is taken to be asleep
+_ASLEEP = 10.0  # seconds after which a page that draws nothing is considered asleep
 _threads = ThreadPoolExecutor(4, thread_name_prefix="backcast-lab")
-_openers = ThreadPoolExecutor(2, thread_name_prefix="backcast-lab-open")  # longer work: it must not hold up the short
-_compilers = ThreadPoolExecutor(2, thread_name_prefix="backcast-lab-compile")  # they wait for processes, for long
-_ahead = ThreadPoolExecutor(1, thread_name_prefix="backcast-lab-ahead")  # and so do those for whom nobody waits yet
-_others = ThreadPoolExecutor(standin.MOST, thread_name_prefix="backcast-lab-other")  # and those for agents elsewhere
+_openers = ThreadPoolExecutor(2, thread_name_prefix="backcast-lab-open")  # longer work, which must not delay the short
+_compilers = ThreadPoolExecutor(2, thread_name_prefix="backcast-lab-compile")  # they wait for processes for a long time
+_ahead = ThreadPoolExecutor(1, thread_name_prefix="backcast-lab-ahead")  # for scenes that are not open yet
+_others = ThreadPoolExecutor(standin.MOST, thread_name_prefix="backcast-lab-other")  # for agents in other processes
 
 
 class Session:
@@ -53,17 +53,17 @@ class Session:
         self._wake = asyncio.Event()
         self._pair: Pair | None = None
         self._further: Further | None = None
-        self._opening: Open | None = None  # a scene that is wanted
-        self._shown: Opening | None = None  # the one that is on the screen
-        self._preparing: Opening | None = None  # one that is being made
+        self._opening: Open | None = None  # the requested scene
+        self._shown: Opening | None = None  # the scene on the screen
+        self._preparing: Opening | None = None  # the scene that is being made
         self._compiled: Future[Lockstep] | None = None  # the agents on the screen, if they have to be compiled
-        self._ahead: Ahead | None = None  # what may be on the screen next
-        self._wanted: Go | Seek | None = None  # a moment that is wanted
-        self._aim: tuple[int, int] | None = None  # the same as a tick and an episode, whatever is first
-        self._goal: Callable[[float], bool] | None = None  # the way there: to be called until it says that it is done
-        self._seen = 0  # earlier moments have been on the screen: they are not shown on the way
-        self._asked: int | None = None  # a state that is asked about
-        self._report: dict[str, Any] | None = None  # of further seeds, not told yet
+        self._ahead: Ahead | None = None  # the scenes that may be opened next
+        self._wanted: Go | Seek | None = None  # the requested moment
+        self._aim: tuple[int, int] | None = None  # the same as a tick and an episode, whichever comes first
+        self._goal: Callable[[float], bool] | None = None  # the function that goes there, called until it returns True
+        self._seen = 0  # earlier moments were on the screen and are not shown again
+        self._asked: int | None = None  # the state to inspect
+        self._report: dict[str, Any] | None = None  # on further seeds, not sent yet
         self._speed, self._playing, self._clock = 10.0, False, 0.0
         self._number, self._sent_at, self._drawn, self._changed, self._known = 0, 0.0, True, False, 0
 
@@ -72,7 +72,7 @@ class Session:
         await self._tell(hello())
 
     async def receive(self, text: str) -> None:
-        """Take in a message; a bad one is answered, and nothing else happens."""
+        """Process a message; an invalid one is answered and otherwise ignored."""
         try:
             message = read_message(text)
             self._want(message)
@@ -81,7 +81,7 @@ class Session:
         self._wake.set()
 
     def close(self) -> None:
-        """Let all that runs in threads end soon, and forget it."""
+        """Stop all work in threads soon."""
         self._abandon_opening()
         if self._further is not None:
             self._further.stop()
@@ -92,7 +92,7 @@ class Session:
         _threads.submit(give_back)
 
     def _leave(self) -> None:
-        """Let go of the agents on the screen, and of all that is compiled for them."""
+        """Release the agents on the screen, and stop compiling for them."""
         if self._shown is not None:
             self._shown.abandon()
         if self._pair is not None:
@@ -100,7 +100,7 @@ class Session:
         self._pair = self._shown = self._compiled = None
 
     def _want(self, message: Message) -> None:
-        """Note what a message wants; what it replaces is forgotten."""
+        """Set the request of a message, in place of an earlier one."""
         if isinstance(message, Drawn):
             self._drawn = self._drawn or message.frame == self._number
         elif isinstance(message, Open):
@@ -133,13 +133,13 @@ class Session:
             further.start()
 
     def _take_report(self, further: Further, report: dict[str, Any]) -> None:
-        """Note what further seeds found, unless they are no longer wanted; only the last report is of interest."""
+        """Store the last report on further seeds, unless they are no longer requested."""
         if further is self._further:
             self._report = report
             self._wake.set()
 
     async def work(self) -> None:
-        """Do what messages want, until it is cancelled."""
+        """Process requests until cancelled."""
         while True:
             self._wake.clear()
             if self._opening is not None:
@@ -153,7 +153,7 @@ class Session:
                     await self._wake.wait()
 
     async def _open(self, wanted: Open) -> None:
-        """Make a scene; if it cannot be made, or another is wanted meanwhile, the one before stays."""
+        """Make a scene. If that fails, or another is requested meanwhile, the previous one stays."""
         self._opening, opening = None, Opening(wanted.config)
         self._preparing = opening
         async with asyncio.TaskGroup() as tasks:
@@ -180,9 +180,9 @@ class Session:
             await self._begin_elsewhere(opening)
 
     async def _made(self, opening: Opening) -> tuple[str, Lockstep | None] | None:
-        """What is told of a scene, and its agents unless they have to be compiled.
+        """The description of a scene, and its agents unless they have to be compiled.
 
-        None if it cannot be made, which the page is told, or is no longer wanted.
+        None if it cannot be made, in which case the page gets an error, or is no longer requested.
         """
         try:
             told = await _beside(opening.describe, _openers)
@@ -195,7 +195,7 @@ class Session:
             return None
 
     async def _begin_elsewhere(self, opening: Opening) -> None:
-        """Have the agents compiled; until then they live in another process, if there is one for them."""
+        """Compile the agents; until then run them interpreted in another process, if one is available."""
         loop = asyncio.get_running_loop()
         self._compiled = compiled = _compilers.submit(opening.compiled)
         compiled.add_done_callback(lambda _: _call(loop, self._hurry, compiled))
@@ -204,7 +204,7 @@ class Session:
         await self._tell({"is": "busy", "about": "compiling", "words": ""})
 
     def _enter(self, opening: Opening, taken: "Future[standin.StandIn | None]") -> None:
-        """Interpreted agents are there, unless it is too late for them."""
+        """Use interpreted agents when they are ready, unless the compiled ones are."""
         stand_in = taken.result()
         if stand_in is not None and opening is self._shown and self._pair is None and self._compiled is not None:
             self._pair = stand_in
@@ -213,14 +213,14 @@ class Session:
             _threads.submit(stand_in.close)
 
     def _hurry(self, compiled: "Future[Lockstep]") -> None:
-        """What was waited for is compiled: whatever is computed elsewhere is no longer wanted."""
+        """The agents are compiled: stop the interpreted ones."""
         if compiled is self._compiled:
             if self._pair is not None and not compiled.cancelled() and compiled.exception() is None:
                 _threads.submit(self._pair.close)
             self._wake.set()
 
     async def _relieve(self, compiled: "Future[Lockstep]") -> None:
-        """Let compiled agents take the place of interpreted ones, at the same moment of the same run."""
+        """Replace interpreted agents by compiled ones, at the same moment of the same run."""
         self._compiled = None
         try:
             lockstep = compiled.result()
@@ -244,12 +244,12 @@ class Session:
         _ahead.submit(self._ahead.compile)
 
     async def _go_on(self, pair: Pair) -> None:
-        """A slice of what is wanted, then a frame if the page is ready for one."""
+        """Do a slice of the requested work, then send a frame if the page is ready for one."""
         try:
             await self._do_what_is_wanted(pair)
         except standin.StandInEndedError:
             if self._compiled is None or not self._compiled.done():
-                self._pair = None  # it was ended by somebody else: the compiler is waited for
+                self._pair = None  # it was ended elsewhere: wait for the compiler
 
     async def _do_what_is_wanted(self, pair: Pair) -> None:
         if self._wanted is not None:
@@ -269,7 +269,7 @@ class Session:
             await self._send_text(await _beside(partial(json.dumps, report, allow_nan=False)))
 
     async def _reach(self, pair: Pair, goal: Callable[[float], bool]) -> None:
-        """Some of the way to a moment that is wanted; of a long way, some moments are shown."""
+        """Go towards the requested moment; if that takes long, show some moments in between."""
         started, done = time.monotonic(), False
         while not done and self._wanted is None and self._opening is None and not self._is_relieved(pair):
             done = await _beside(partial(goal, _SLICE), self._threads_for(pair))
@@ -282,11 +282,11 @@ class Session:
             self._goal, self._aim, self._changed, self._clock = None, None, True, time.monotonic()
 
     def _is_relieved(self, pair: Pair) -> bool:
-        """Whether compiled agents are about to take the place of these."""
+        """Whether compiled agents are about to replace these."""
         return self._compiled is not None and self._compiled.done()
 
     async def _play(self, pair: Pair) -> None:
-        """The ticks that are due; what there is no time for is left out."""
+        """Make the ticks that are due, or as many as there is time for."""
         now = time.monotonic()
         due = math.floor((now - self._clock) * self._speed)
         if due < 1:
@@ -303,7 +303,7 @@ class Session:
         except InputError as error:
             await self._send_text(error_message(error, "ask"))
         except standin.StandInEndedError:
-            self._asked = s if self._asked is None else self._asked  # the compiled agents will know
+            self._asked = s if self._asked is None else self._asked  # the compiled agents will answer
             raise
 
     async def _send_frame(self, pair: Pair) -> None:
@@ -316,22 +316,22 @@ class Session:
 
     @property
     def _waits(self) -> str | None:
-        """What the compiler does for the agents on the screen, in words; None if they are compiled."""
+        """The progress of compiling the agents on the screen, in words; None if they are compiled."""
         if self._compiled is None or self._shown is None:
             return None
         return self._shown.words or "compiling"
 
     def _threads_for(self, pair: Pair) -> ThreadPoolExecutor:
-        """Threads that wait for another process, or compute."""
+        """The threads for this pair: those that wait for another process, or those that compute."""
         return _threads if isinstance(pair, Here) else _others
 
     @property
     def _asleep(self) -> bool:
-        """Whether the page has not drawn a frame for long."""
+        """Whether the page has not drawn a frame for a long time."""
         return not self._drawn and time.monotonic() - self._sent_at > _ASLEEP
 
     def _pause(self) -> float | None:
-        """Seconds until there is something to do even if no message comes; None: until one comes."""
+        """Seconds until there is something to do without a message; None if nothing is."""
         if self._opening is not None or (self._compiled is not None and self._compiled.done()):
             return 0.0
         if self._pair is None:
@@ -360,18 +360,18 @@ class Session:
 
 
 async def _beside(work: Callable[[], T], threads: ThreadPoolExecutor = _threads) -> T:
-    """Work in a thread, beside the event loop."""
+    """Run a function in a thread, beside the event loop."""
     return await asyncio.get_running_loop().run_in_executor(threads, work)
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *given: object) -> None:
-    """Call a function in the thread of an event loop, if that still runs."""
+    """Call a function in the thread of an event loop, if the loop is still running."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *given)
 
 
 def _aim(moment: Moment, message: Go | Seek) -> tuple[int, int]:
-    """The tick and the episode that are wanted, whatever is first."""
+    """The requested tick and episode, whichever comes first."""
     if isinstance(message, Seek):
         return message.at, NEVER
     if message.do == "step":
@@ -382,7 +382,7 @@ def _aim(moment: Moment, message: Go | Seek) -> tuple[int, int]:
 
 
 def _catch_up(pair: Pair, before: Moment, aim: tuple[int, int] | None) -> Callable[[float], bool]:
-    """The way of agents that take the place of others: as far as those ever were, then to where they are wanted."""
+    """Let new agents go as far as the old ones ever were, then to the requested moment."""
     ways = [pair.way_to(before.furthest, NEVER)]
 
     def go_on(seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""What is on the screen as a Python script and as a study: both give the same numbers.
+"""The scene on the screen as a Python script and as a study, which give the same numbers.
 
 Both take a configuration as plain data, `LabConfig.given()`.
 """
@@ -25,7 +25,7 @@ _PRINTED = {
 
 
 def as_python(given: Mapping[str, Any]) -> str:
-    """A script that runs both agents and prints what the first chart shows, and the value updates made."""
+    """A script that runs both agents and prints the metric of the first chart and the number of value updates."""
     world = WorldSpec(**given["world"])
     what, numbers = _PRINTED[world.judged_by]
     lines = [
@@ -46,7 +46,7 @@ def as_python(given: Mapping[str, Any]) -> str:
 
 
 def as_toml(given: Mapping[str, Any]) -> str:
-    """A study for `backcast sweep`; its result for the seed on the screen is what is there."""
+    """A study for `backcast sweep`; for the seed on the screen, its result is that of the screen."""
     world, seed = WorldSpec(**given["world"]), given["seed"]
     its = WORLDS[world.kind]
     keys, plugins = {"kind": world.kind, **its.sketch.tidy(world.arguments)}, homes_of(given)
@@ -57,7 +57,7 @@ def as_toml(given: Mapping[str, Any]) -> str:
             *_about_changes(given),
             f"title = {_quoted('From the lab: ' + world.name)}",
             f"episodes = {given['episodes']}",
-            f"seeds = {seeds}  # 0 to {seeds - 1}; on the screen it is {seed}",
+            f"seeds = {seeds}  # 0 to {seeds - 1}; the lab shows seed {seed}",
             f"plots = [{_quoted(METRICS[world.judged_by].plot)}]",
             *([f"plugins = {_toml(plugins)}"] if plugins else []),
         ],
@@ -68,10 +68,10 @@ def as_toml(given: Mapping[str, Any]) -> str:
 
 
 def _about_changes(given: Mapping[str, Any]) -> list[str]:
-    """A comment where the world was changed by hand, which neither a script nor a study says."""
+    """A comment if the world was changed by hand, which scripts and studies cannot describe."""
     changes = len(given.get("changes", ()))
     many = "a cell was changed" if changes == 1 else f"{changes} cells were changed"
-    return [f"# In the lab {many} during the run; here the world stays as it was at first."] if changes else []
+    return [f"# In the lab {many} during the run; here the maze stays as it was at the start."] if changes else []
 
 
 def _python_world(world: WorldSpec) -> str:
@@ -89,12 +89,12 @@ def _python_agent(given: Mapping[str, Any]) -> str:
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was set of an agent; that it learns need not be said."""
+    """The given settings of an agent, without `learn` if it is True."""
     return {name: value for name, value in given.items() if (name, value) != ("learn", True)}
 
 
 def _labelled(given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Both agents; a study could not tell them apart if they had the same name."""
+    """Both agents, with labels if they have the same name."""
     agents = [_settings(given[side]) for side in _SIDES]
     names = [agent(**each).name for each in agents]
     if names[0] == names[1]:
@@ -103,7 +103,7 @@ def _labelled(given: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _call(function: str, first: list[str], named: Mapping[str, Any]) -> str:
-    """A call on one line, or with an argument on each."""
+    """A call on one line or, if that is too long, with one argument per line."""
     arguments = [*first, *(f"{name}={_python(value)}" for name, value in named.items())]
     line = f"{function}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
@@ -126,7 +126,7 @@ def _toml(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    """A text in quotes; one that begins on a line of its own is written as it is."""
+    """Text in quotes; text that begins with a newline is in triple quotes."""
     return f'"""{text}"""' if re.fullmatch(r'\n[^"\\]+', text) else _quoted(text)
 
 

@@ -1,7 +1,7 @@
-"""Agents that live interpreted in another process until their kernels are compiled; their numbers are the same.
+"""Agents that run interpreted in another process until their kernels are compiled, with the same numbers.
 
-One process waits, ready, for the next scene that has to be compiled. There are a few at most: a page that gets none
-shows its world and waits for the compiler.
+One process is kept ready for the next scene that has to be compiled. The number of processes is limited: a page without
+one shows its world and waits for the compiler.
 """
 
 import contextlib
@@ -19,25 +19,25 @@ from backcast.lab.config import homes_of
 from backcast.lab.interpreter import HEAD
 from backcast.lab.pair import Moment
 
-MOST = 4  # processes, that which waits included
+MOST = 4  # the most processes, including the one kept ready
 _lock = threading.Lock()
-_waiting: list["Process"] = []  # at most one, and none if the lab does not serve
+_waiting: list["Process"] = []  # at most one; none if the lab is not serving
 _running: set["Process"] = set()
 _keeps_one = threading.Event()
 
 
 class StandInEndedError(Exception):
-    """The process has ended; the agents go on where their kernels are compiled."""
+    """The process has ended; the compiled agents will continue."""
 
 
 def prepare() -> None:
-    """From now on one process waits for the next scene."""
+    """Keep one process ready for the next scene from now on."""
     _keeps_one.set()
     _refill()
 
 
 def end_all() -> None:
-    """End all processes: the lab ends."""
+    """End all processes, because the lab ends."""
     _keeps_one.clear()
     with _lock:
         processes = [*_waiting, *_running]
@@ -46,7 +46,7 @@ def end_all() -> None:
 
 
 def take(config: dict[str, Any]) -> "StandIn | None":
-    """The agents of a scene at their beginning, interpreted; None if there is no process for them."""
+    """Return the interpreted agents of a scene before their first step; None if no process is available."""
     with _lock:
         process = _waiting.pop() if _waiting else _start()
     _refill()
@@ -66,7 +66,7 @@ def _refill() -> None:
 
 
 def _start() -> "Process | None":
-    """A process that waits for a scene; None if there can be no more. The lock is held."""
+    """Start a process that waits for a scene; None if there are too many. The caller holds the lock."""
     if INTERPRETED or len(_running) >= MOST:
         return None
     try:
@@ -76,7 +76,7 @@ def _start() -> "Process | None":
 
 
 class Process:
-    """A process that answers; whoever holds the lock of this module may start one."""
+    """A process that answers requests; it is started by a holder of this module's lock."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-P", "-m", "backcast.lab.interpreter"]
@@ -86,7 +86,7 @@ class Process:
         _running.add(self)
 
     def ask(self, asked: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-        """What it answers: a text that is JSON, and bytes; StandInEndedError if it has ended, or is ended meanwhile."""
+        """Return its answer, JSON text and bytes; raise StandInEndedError if it has ended or ends meanwhile."""
         assert self._process.stdout is not None
         assert self._process.stdin is not None
         with self._asking:
@@ -100,10 +100,10 @@ class Process:
         return json.loads(content[:of_text]), content[of_text:]
 
     def end(self) -> None:
-        """End it, whatever it does; then there is room for another."""
+        """Kill it, which makes room for another."""
         self._process.kill()
         with self._asking, self._process, contextlib.suppress(OSError):
-            pass  # who asked is told, then its pipes are closed
+            pass  # the waiting caller gets an error, then the pipes are closed
         with _lock:
             _running.discard(self)
             if self in _waiting:
@@ -115,11 +115,11 @@ class StandIn:
     """Two agents in another process.
 
     Args:
-        process: that waits for a scene.
+        process: a process that waits for a scene.
         config: the scene, as plain data.
 
     Attributes:
-        moment: where they are.
+        moment: their position.
     """
 
     def __init__(self, process: Process, config: dict[str, Any]) -> None:
@@ -127,7 +127,7 @@ class StandIn:
         self._ask(plugins=homes_of(config), config=config)
 
     def play(self, ticks: int, seconds: float) -> None:
-        """So many ticks, or as many as there is time for; the last one is watched."""
+        """Make a number of ticks, or as many as there is time for; the last one is watched."""
         self._ask(do="play", ticks=ticks, seconds=seconds)
 
     def way_to(self, at: int, episode: int) -> Callable[[float], bool]:
@@ -144,17 +144,17 @@ class StandIn:
         return go_on
 
     def frame(self, state: dict[str, Any], known_episodes: int) -> tuple[bytes, int]:
-        """What the page draws, with what the session adds; and how many episodes the page knows then."""
+        """The frame to draw, with the session's state; and the number of episodes that the page then knows."""
         told, content = self._ask(do="frame", state=state, known=known_episodes)
         return content, told["known"]
 
     def answer(self, s: int) -> dict[str, Any]:
-        """All about a state."""
+        """The page's data on a state."""
         told: dict[str, Any] = self._ask(do="answer", s=s)[0]["answer"]
         return told
 
     def close(self) -> None:
-        """End the process, whatever it does; the next scene will need another."""
+        """Kill the process; the next scene needs another one."""
         self._process.end()
 
     def _ask(self, **asked: object) -> tuple[dict[str, Any], bytes]:

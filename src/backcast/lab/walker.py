@@ -1,4 +1,4 @@
-"""One agent on its way: step by step where it is watched, compiled where it is not.
+"""One agent of a scene: it runs step by step where it is watched, and compiled elsewhere.
 
 It computes exactly what `backcast.run` computes with the same seed, by the same kernels and random numbers.
 """
@@ -31,14 +31,14 @@ TRAIL = 200  # states of an episode that are shown
 
 @dataclass
 class Position:
-    """All that changes while an agent walks.
+    """Everything that changes during a run.
 
     Attributes:
-        parts: the agent at work; its planner has a witness.
+        parts: the agent; its planner has a witness.
         world_stream: random numbers of the world.
         agent_stream: random numbers of the agent.
-        episode: its number, from 0; −1 before the first.
-        place: where the episode stands.
+        episode: the number of the episode, from 0; −1 before the first.
+        place: the state of the episode.
         before: real steps of the episodes before this one.
     """
 
@@ -60,11 +60,11 @@ class Position:
         return sum(array.nbytes for array in _arrays(self.parts, constant=False))
 
 
-Changes = Generator[ValueChange, None, Vector]  # gives back the values after the last
+Changes = Generator[ValueChange, None, Vector]  # returns the values after the last
 
 
 class Walker:
-    """An agent in a scene; whoever raises `stop` ends its compiled walking, for ever."""
+    """An agent in a scene; raising `stop` permanently ends its compiled steps."""
 
     def __init__(self, scene: Scene, agent: Agent, stop: NDArray[np.uint8]) -> None:
         self.scene, self.agent, self.stop = scene, agent, stop
@@ -91,12 +91,12 @@ class Walker:
 
     @property
     def era(self) -> Era:
-        """What is true at this moment: where the next step is taken."""
+        """The era of the next step."""
         return self.scene.eras[self.era_number]
 
     @property
     def era_number(self) -> int:
-        """Its number."""
+        """The number of that era."""
         return self.scene.era(self.side, self.now.taken)
 
     def table_at(self, taken: int) -> Table:
@@ -110,7 +110,7 @@ class Walker:
 
     @property
     def action_values(self) -> Vector:
-        """q, (S, A), a copy."""
+        """A copy of q, (S, A)."""
         return np.array(self.now.parts.values.as_array())
 
     @property
@@ -123,20 +123,20 @@ class Walker:
         return cast(Witness, self.now.parts.planner)
 
     def save(self) -> Position:
-        """A copy of where it is."""
+        """Return a copy of the position."""
         return _copied(self.now)
 
     def restore(self, position: Position) -> None:
-        """Be where it was."""
+        """Return to a saved position."""
         self.now = _copied(position)
 
     def begin_episode(self) -> None:
-        """Draw a start and begin there."""
+        """Draw a start, and begin an episode there."""
         for *_, plan in self._begin():
             self.now.parts.updates[PLANNING] += plan()
 
     def _begin(self) -> "Iterator[Plan]":
-        """Draw a start and begin there; what the planner does before the first step is left to the caller."""
+        """As `begin_episode`, but planning before the first step is left to the caller."""
         now = self.now
         now.episode += 1
         now.before = now.taken
@@ -158,7 +158,7 @@ class Walker:
             return
         now = self.now
         most = min(steps, self.scene.limit)
-        while not self.over and now.place.steps < most and not self.stop[0]:  # twice if the world changes on the way
+        while not self.over and now.place.steps < most and not self.stop[0]:  # twice if the world changes in between
             holds = self.scene.holds_until(self.side, now.taken, now.before + most) - now.before
             arguments = self.table_at(now.taken), now.parts, self.rates, now.world_stream, now.agent_stream
             with compiling_for(self.agent.name):
@@ -166,7 +166,7 @@ class Walker:
         self._conclude()
 
     def tick(self, begins: bool) -> Credit:
-        """Take one step, after the beginning of an episode if it `begins`, and look at what it changed."""
+        """Take one step, after beginning an episode if it `begins`; return what it changed."""
         with compiling_for(self.agent.name):
             changes = list(self._watched(begins))
         if not changes:
@@ -192,7 +192,7 @@ class Walker:
             yield from self._change(how, None, before)
 
     def _planned(self, plans: "Iterator[Plan]", before: Vector, explained: bool = False) -> Changes:
-        """Plan, and yield what each plan has changed, `explained` by the planner after a step; the values at last."""
+        """Plan, and yield the changes by each plan, `explained` by the planner after a step; return the values."""
         for how, origin, parts, plan in plans:
             parts.updates[PLANNING] += plan()
             why = parts.planner.explain(self.scene.name_of) if explained else ""
@@ -202,14 +202,14 @@ class Walker:
     def _change(
         self, how: How, origin: int | None, before: Vector, planned: Parts | None = None, why: str = ""
     ) -> Changes:
-        """Yield what has changed, by an agent that planned or by learning; the values after it."""
+        """Yield the changes made by planning or learning; return the values after them."""
         after, parts = self.action_values, planned or self.now.parts
         rate = partial(parts.planner.step_taken, alpha=float(self.rates[ALPHA_PLAN]))
         yield ValueChange(how, origin, before, after, parts.model, rate, parts.discount, why)
         return after
 
     def _next_step(self) -> Step:
-        """The agent acts, and the world answers; the witness is told."""
+        """Act, step the world, and tell the witness."""
         now, table = self.now, self.table_at(self.now.taken)
         s, a, r, s2, ends, first = next_step(
             table, now.parts, self.rates, now.world_stream, now.agent_stream, now.place
@@ -218,7 +218,7 @@ class Walker:
         return Step(int(s), int(a), float(r), int(s2), bool(ends), bool(first))
 
     def _conclude(self) -> None:
-        """If the episode is over, let learner and planner know."""
+        """If the episode is over, tell the learner and the planner."""
         place = self.now.place
         if self.over and not self.lost and place.steps > 0:
             finish(self.now.parts, self.rates, place.s, place.ends)
@@ -228,9 +228,9 @@ Plan = tuple[How, int | None, Parts, Callable[[], int]]
 
 
 def _plans(parts: Parts, rates: Vector, step: Step) -> Iterator[Plan]:
-    """What an agent's planners do after a step, one state that is planned from after the other.
+    """The plans of an agent's planners after a step, one for each state that is planned from.
 
-    How, from which state, by which agent (one that has several planners is several), and what is to be called.
+    Each has the way of planning, the state, the agent (with one of its planners) and the function to call.
     """
     for alone in _one_by_one(parts):
         planner, model, values, discount = alone.planner, alone.model, alone.values, alone.discount
@@ -261,24 +261,24 @@ def _plans_from_states(planner: AnyPlanner) -> TypeGuard[CompleteStatePlanner[An
 
 
 def _one_by_one(parts: Parts) -> Iterator[Parts]:
-    """An agent as so many agents as it has planners, each with the model that it plans with."""
+    """Split an agent into one for each of its planners, with the model of that planner."""
     for planner, model in parts.planner.stages(parts.model):
         yield parts._replace(model=model, planner=planner)
 
 
 def _plain(place: EpisodeState) -> EpisodeState:
-    """The same with Python's own numbers: JSON knows no others."""
+    """The same with Python numbers, for JSON."""
     s, steps, gained, largest, ends, lost = place
     return EpisodeState(int(s), int(steps), float(gained), float(largest), bool(ends), bool(lost))
 
 
 def _copied(position: Position) -> Position:
-    """A copy that shares what nobody writes to."""
+    """A copy that shares arrays that never change."""
     return copy.deepcopy(position, {id(array): array for array in _arrays(position.parts, constant=True)})
 
 
 def _arrays(part: Any, constant: bool) -> Iterator[Any]:
-    """The arrays of a part that never change, those of true rows, or all the others."""
+    """The arrays of a part that never change, such as those of true rows, or all others."""
     if isinstance(part, np.ndarray):
         if not constant:
             yield part

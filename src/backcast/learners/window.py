@@ -71,7 +71,7 @@ class Window(NamedTuple):
         return self.move_towards(values, place, g + self.powers[n] * v, rates)
 
     def learn_all(self, values: Values, v: float, rates: Vector) -> int:
-        """Learn from all steps held, the oldest first, and drop them; v is as in `update_oldest`."""
+        """Learn from all steps held, the oldest first, and drop them; v is as in `learn_oldest`."""
         n, held, place, g = self.pairs.size, self.clock[0], self.clock[1], v
         for _ in range(held):
             place = place - 1 if place > 0 else n - 1

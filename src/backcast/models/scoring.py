@@ -13,7 +13,7 @@ from backcast.core.arrays import Matrix, Vector, as_floats
 from backcast.core.errors import InputError
 from backcast.mdp import FiniteMDP
 
-_LEAST = 1e-12  # probability assumed in the divergence where a model gives none
+_LEAST = 1e-12  # smallest probability in the divergence
 _MOST_ENTRIES = 50_000_000
 
 
@@ -24,7 +24,7 @@ class ModelScore(NamedTuple):
         tv: the total variation ½ Σ |p − P←|, including probability that a model gives to no pair.
         kl: the divergence Σ P← log(P← / p).
         correction: ‖Δ − Δ←‖ / ‖Δ←‖ of the expected corrections Δ(s)[s̃, ã] = p (r + γ max_a q(s, a) − q(s̃, ã)).
-        valid: the mass on pairs of states that exist.
+        valid: the probability of pairs whose states exist.
     """
 
     tv: float
@@ -34,7 +34,7 @@ class ModelScore(NamedTuple):
 
 
 class Scored(Protocol):
-    """What a learned model says of itself, see `backcast.models.readable.LearnedBackward`."""
+    """A learned backward model, as `backcast.models.readable.LearnedBackward`."""
 
     contains_restarts: bool
     joint: Vector
@@ -44,7 +44,7 @@ class Scored(Protocol):
 
 
 class Truth(Protocol):
-    """What it is compared with: `joint` of one step, the others of several."""
+    """The exact model: `joint` for one step, the other attributes for several."""
 
     mdp: FiniteMDP
     d: Vector
@@ -55,7 +55,7 @@ class Truth(Protocol):
 
 
 def score_backward(learned: Any, exact: Any, values: Any) -> ModelScore:
-    """The score of a model in the layout of `backcast.exact`, with `joint`; over several steps, with `states`."""
+    """Score a model against an exact one, by `joint` for one step and by `states` for several."""
     joint = hasattr(exact, "joint")
     if not (joint or hasattr(exact, "discounted")) or getattr(exact, "d", None) is None:
         raise InputError(
@@ -75,7 +75,7 @@ def score_backward(learned: Any, exact: Any, values: Any) -> ModelScore:
 
 
 def _score_steps(learned: Scored, exact: Truth, q: Vector) -> ModelScore:
-    """Of one step, over pairs s̃, ã, with values (S, A)."""
+    """The score for one step, over pairs s̃, ã, with values (S, A)."""
     S, A = q.shape
     truth, weight = _steps(exact, A, learned.contains_restarts)
     p = np.nan_to_num(learned.joint).reshape(S, -1)
@@ -86,7 +86,7 @@ def _score_steps(learned: Scored, exact: Truth, q: Vector) -> ModelScore:
 
 
 def _score_ways(learned: Scored, exact: Truth, q: Vector) -> ModelScore:
-    """Of several steps, over states s̃ alone, with values max_a q(s, a) where there is something to choose."""
+    """The score for several steps, over states s̃ without actions; in control, with values max_a q(s, a)."""
     v = q.max(axis=1)
     truth, earned, discounted = (_dense(part) for part in (exact.states, exact.earned, exact.discounted))
     if not learned.contains_restarts:
@@ -100,7 +100,7 @@ def _score_ways(learned: Scored, exact: Truth, q: Vector) -> ModelScore:
 
 
 def _compare(p: Vector, truth: Vector, ours: Vector, theirs: Vector, weight: Vector) -> ModelScore:
-    """Rows of probabilities and of corrections, (S, n) each, averaged over arrivals (S,)."""
+    """Compare rows of probabilities and of corrections, (S, n) each, averaged over arrivals (S,)."""
     mass = p.sum(axis=1)
     tv = 0.5 * (np.abs(p - truth).sum(axis=1) + np.maximum(0.0, 1.0 - mass))
     kl = np.where(truth > 0, truth * np.log(np.where(truth > 0, truth, 1.0) / np.maximum(p, _LEAST)), 0.0).sum(axis=1)
@@ -112,7 +112,7 @@ def _compare(p: Vector, truth: Vector, ours: Vector, theirs: Vector, weight: Vec
 
 
 def _dense(part: Matrix) -> Vector:
-    """A matrix (S, S), 0 where a row does not exist."""
+    """Convert to a dense matrix (S, S), with 0 in undefined rows."""
     return np.nan_to_num(part.toarray() if sparse.issparse(part) else np.asarray(part))
 
 

@@ -1,12 +1,12 @@
-"""Networks of agents, described by values: what they are made of, not their parameters.
+"""Descriptions of networks: architectures, without parameters.
 
     import backcast as bc
     bc.agent("q", network=bc.networks.mlp(64, 64))
-    bc.agent("q", network=lambda key: MyModule(key))      # your own: from a key to an Equinox module
+    bc.agent("q", network=lambda key: MyModule(key))      # your own: a function from a key to an Equinox module
 
 A network maps an observation to a vector. Agents put linear layers on top of it: one for values, others for models. In
-a study it is a table, `network = {kind = "mlp", widths = [64, 64]}`. Nothing of JAX is imported before an agent with a
-network runs; it is an extra, `pip install 'backcast[neural]'`.
+a study, a network is a table, `network = {kind = "mlp", widths = [64, 64]}`. Agents with a network need the extra
+`neural`, `pip install 'backcast[neural]'`. JAX is imported only when such an agent runs.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,14 +25,14 @@ class Network:
 
     Attributes:
         kind: "mlp", "conv", "linear", or "own" for a function of yours.
-        settings: what it is made of.
+        settings: the arguments of that function.
     """
 
     kind: str
     settings: tuple[tuple[str, Any], ...] = ()
 
     def get(self, setting: str) -> Any:
-        """One of its settings."""
+        """Return a setting."""
         return dict(self.settings)[setting]
 
     @property
@@ -45,11 +45,11 @@ class Network:
 
     @property
     def is_linear(self) -> bool:
-        """Whether outputs are linear in observations, without a bias: on one-hot observations a table."""
+        """Whether outputs are linear in observations, without a bias. On one-hot observations this is a table."""
         return self.kind == "linear"
 
     def plain(self) -> dict[str, Any]:
-        """As plain data, from which `as_network` makes it again."""
+        """Return plain data, from which `as_network` rebuilds the network."""
         if self.kind == "own":
             raise InputError(f"network: {self.name} is a function, which cannot be stored; use mlp, conv or linear")
         return {
@@ -59,7 +59,7 @@ class Network:
 
 
 def mlp(*widths: int) -> Network:
-    """Layers of so many units, each followed by a rectifier.
+    """A multilayer perceptron: layers of these widths, each followed by a ReLU.
 
     Examples:
         >>> mlp(64, 64).name
@@ -69,13 +69,13 @@ def mlp(*widths: int) -> Network:
 
 
 def conv(*channels: int, kernel: int = 3, stride: int = 1, widths: tuple[int, ...] | list[int] = (64,)) -> Network:
-    """Convolutions with so many channels, each followed by a rectifier, then layers as of `mlp`.
+    """Convolutional layers, each followed by a ReLU, then the layers of an `mlp`.
 
     Args:
-        channels: of each convolution; observations are (channels, rows, columns).
-        kernel: the edge of the square that a unit sees.
-        stride: how far the square moves.
-        widths: of the layers that follow.
+        channels: number of channels of each convolution; observations are (channels, rows, columns).
+        kernel: side length of the kernels.
+        stride: stride of the convolutions.
+        widths: widths of the layers that follow.
     """
     settings: dict[str, Any] = {"channels": _sizes("channels", channels), "kernel": as_whole("kernel", kernel, 1)}
     settings |= {"stride": as_whole("stride", stride, 1), "widths": _sizes("widths", widths)}
@@ -83,7 +83,7 @@ def conv(*channels: int, kernel: int = 3, stride: int = 1, widths: tuple[int, ..
 
 
 def linear() -> Network:
-    """The observation itself: what agents put on top is linear in it, without a bias, and begins at 0."""
+    """The observation itself: the outputs of agents are linear in it, without a bias, and initially 0."""
     return Network("linear")
 
 
@@ -92,7 +92,7 @@ _KEYS = {"mlp": ("widths",), "conv": ("channels", "kernel", "stride", "widths"),
 
 
 def as_network(name: str, given: Any) -> Network:
-    """A network: as it is, from a table such as {kind = "mlp", widths = [64, 64]}, or from a function of a key."""
+    """Make a Network from a Network, a table such as {kind = "mlp", widths = [64, 64]}, or a function of a key."""
     if isinstance(given, Network):
         return given
     if isinstance(given, str):

@@ -1,8 +1,8 @@
-"""JAX, as agents with a network use it: found or asked for, with a cache of compiled programs, and 64-bit numbers.
+"""The configuration of JAX: the check that it is installed, a cache of compiled programs, and 64-bit numbers.
 
-Programs are traced with 64-bit types, for the streams of random numbers are those of all other agents
-(`backcast.core.randomness`); networks have the precision that the agent says. The switch holds for our own programs
-alone, not for the rest of the process.
+Programs are traced with 64-bit types, because the streams of random numbers are those of all other agents
+(`backcast.core.randomness`). Networks have the precision of the agent's setting. 64-bit types are enabled for
+Backcast's own programs only, not for the rest of the process.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _lock, _prepared = threading.Lock(), False
 
 
 def require_jax() -> None:
-    """Raise InputError unless the extra is installed; the first time, say to JAX how to compile and to keep it."""
+    """Raise InputError unless the extra is installed; on the first call, configure compilation and its cache."""
     global _prepared
     missing = [name for name in ("jax", "optax", "equinox") if importlib.util.find_spec(name) is None]
     if missing:
@@ -32,7 +32,7 @@ def require_jax() -> None:
 
 
 def _prepare() -> None:
-    """One thread for small matrices, for seeds have their own; programs run in the thread that calls them."""
+    """Use one thread for small matrices, because seeds have their own threads; run programs in the calling thread."""
     if "jax" not in sys.modules:
         flags = os.environ.get("XLA_FLAGS", "")
         if "xla_cpu_multi_thread_eigen" not in flags:
@@ -41,7 +41,7 @@ def _prepare() -> None:
 
     from backcast.core.kernel_directory import cache_directory, is_used, prepare_directory
 
-    with contextlib.suppress(AttributeError):  # an option of JAX that may go
+    with contextlib.suppress(AttributeError):  # an option that a later JAX may not have
         jax.config.update("jax_cpu_enable_async_dispatch", False)
     if jax.config.jax_compilation_cache_dir is None and is_used():
         prepare_directory()
@@ -51,7 +51,7 @@ def _prepare() -> None:
 
 @contextlib.contextmanager
 def wide() -> Iterator[None]:
-    """Within it, numbers may have 64 bits."""
+    """Enable 64-bit types within the context."""
     import jax
 
     with jax.enable_x64(True):

@@ -1,6 +1,6 @@
-"""Networks as JAX computes them: a body that maps an observation to a vector, and linear heads on top of it.
+"""Networks in JAX: a body that maps an observation to a vector, and linear heads on top of it.
 
-A `Function` is what does not change of a network; its parameters are a tree of arrays that is handed to it,
+A `Function` is a network without its parameters. These are a pytree of arrays, passed as an argument:
 {"body": …, "heads": {name: {"w": (d, outputs), "b": (outputs,)}}}. A linear network has no biases, and its body is the
 observation itself.
 """
@@ -17,16 +17,16 @@ from jax.typing import DTypeLike
 from backcast.core.errors import InputError
 from backcast.networks import Network
 
-Params = Any  # a tree of arrays
-Body = Callable[[Params, jax.Array], jax.Array]  # from parameters and an observation to a vector (d,)
+Params = Any  # a pytree of arrays
+Body = Callable[[Params, jax.Array], jax.Array]  # maps parameters and an observation to a vector (d,)
 
 
 class Head(NamedTuple):
     """A linear layer on top of a body.
 
     Attributes:
-        outputs: how many.
-        zero: whether it begins at 0, or with random numbers of variance 1 / d.
+        outputs: number of outputs.
+        zero: whether weights are initially 0, rather than random with variance 1 / d.
     """
 
     outputs: int
@@ -37,13 +37,13 @@ class Function(NamedTuple):
     """A network without its parameters.
 
     Attributes:
-        body: from the body's parameters and an observation to a vector (d,).
+        body: function from the body's parameters and an observation to a vector (d,).
     """
 
     body: Body
 
     def __call__(self, params: Params, seen: jax.Array, *heads: str) -> Any:
-        """The outputs of some heads for observations (n, …), each (n, outputs); of one head, its outputs alone."""
+        """The outputs of some heads for observations (n, …), each (n, outputs); for one head, its outputs alone."""
         features = jax.vmap(lambda one: self.body(params["body"], one))(seen)
         found = tuple(_head(params["heads"][name], features) for name in heads)
         return found[0] if len(heads) == 1 else found
@@ -57,14 +57,14 @@ def _head(head: Params, features: jax.Array) -> jax.Array:
 def make(
     network: Network, key: jax.Array, shape: tuple[int, ...], heads: Mapping[str, Head], dtype: DTypeLike
 ) -> tuple[Function, Params]:
-    """A network for observations of a shape, and its first parameters.
+    """Make a network for observations of a shape; return it with its initial parameters.
 
     Args:
-        network: what it is made of.
-        key: of JAX.
-        shape: of an observation.
-        heads: by name.
-        dtype: of the parameters.
+        network: the description of the network.
+        key: random key of JAX.
+        shape: shape of an observation.
+        heads: the heads, by name.
+        dtype: dtype of the parameters.
     """
     first, *keys = jax.random.split(key, 1 + len(heads))
     body: Body
@@ -88,7 +88,7 @@ def _observation(params: Params, seen: jax.Array) -> jax.Array:
 
 
 def _body(rest: Params) -> Body:
-    """From parameters and an observation to what a module makes of them."""
+    """The function from parameters and an observation to the output of a module."""
     return lambda arrays, one: eqx.combine(arrays, rest)(one)
 
 
@@ -100,7 +100,7 @@ def _first_head(head: Head, key: jax.Array, width: int, dtype: DTypeLike, bias: 
 
 
 def _width(network: Network, body: Body, params: Params, shape: tuple[int, ...], dtype: DTypeLike) -> int:
-    """How long the vector is that a body makes; refused if it makes none."""
+    """The length of a body's output; raise InputError if this is not a vector."""
     try:
         made = jax.eval_shape(body, params, jax.ShapeDtypeStruct(shape, dtype))
         found = getattr(made, "shape", None)
@@ -114,7 +114,7 @@ def _width(network: Network, body: Body, params: Params, shape: tuple[int, ...],
 
 
 class _Dense(eqx.Module):
-    """Layers with rectifiers, whose weights begin with variance 2 / inputs, after some convolutions or none."""
+    """Layers with ReLUs, weights of variance 2 / inputs initially, after any number of convolutions."""
 
     convolutions: tuple[eqx.nn.Conv2d, ...]
     weights: tuple[jax.Array, ...]
@@ -130,7 +130,7 @@ class _Dense(eqx.Module):
 
 
 def _module(network: Network, key: jax.Array, shape: tuple[int, ...]) -> Callable[[jax.Array], jax.Array]:
-    """An Equinox module from an observation to a vector."""
+    """An Equinox module that maps an observation to a vector."""
     if network.kind == "own":
         module = network.get("function")(key)
         if not callable(module):
@@ -152,7 +152,7 @@ def _module(network: Network, key: jax.Array, shape: tuple[int, ...]) -> Callabl
 def _convolutions(
     network: Network, key: jax.Array, shape: tuple[int, ...]
 ) -> tuple[list[eqx.nn.Conv2d], tuple[int, ...]]:
-    """The convolutions of a network, and the shape of what they make of an observation."""
+    """The convolutions of a network, and the shape of their output."""
     if len(shape) != 3:
         raise InputError(
             f"network: {network.name} takes observations (channels, rows, columns), shape {shape} given; use"

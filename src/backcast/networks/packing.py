@@ -1,4 +1,4 @@
-"""A tree of many arrays as a few vectors: what is called at every step costs by the arrays that it is handed."""
+"""Pack a pytree of arrays into a few vectors, because the cost of a call grows with the number of its arrays."""
 
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
@@ -12,10 +12,10 @@ Vectors = tuple[jax.Array, ...]
 
 
 class Packing(Generic[Tree]):
-    """How trees of one structure are packed: a vector for each type of number, with the arrays one after another.
+    """The packing of pytrees of one structure: a vector for each dtype, with the arrays one after another.
 
     Args:
-        example: a tree of this structure, of arrays or of their shapes and types.
+        example: a pytree of this structure, of arrays or of their shapes and dtypes.
     """
 
     def __init__(self, example: Tree) -> None:
@@ -30,7 +30,7 @@ class Packing(Generic[Tree]):
             self._places.append(slice(begin, ends[vector]))
 
     def pack(self, tree: Tree) -> Vectors:
-        """The vectors of a tree."""
+        """Pack a pytree."""
         leaves = jax.tree.leaves(tree)
         return tuple(
             jnp.concatenate([leaf.ravel() for leaf, at in zip(leaves, self._vector, strict=True) if at == vector])
@@ -38,7 +38,7 @@ class Packing(Generic[Tree]):
         )
 
     def unpack(self, vectors: Sequence[Any]) -> Tree:
-        """The tree of some vectors, which may be of NumPy."""
+        """Unpack vectors, which may be NumPy arrays."""
         parts = zip(self._vector, self._places, self._shapes, strict=True)
         leaves = [vectors[vector][place].reshape(shape) for vector, place, shape in parts]
         return jax.tree.unflatten(self._structure, leaves)

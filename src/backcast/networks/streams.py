@@ -1,7 +1,7 @@
-"""The streams of `backcast.core.randomness` in JAX: the same numbers, bit by bit.
+"""The random streams of `backcast.core.randomness` in JAX: the same numbers, bit by bit.
 
-A stream is PCG64's state, (4,) uint64: state high and low, increment high and low. What draws gives back the stream
-that follows. And ε-greedy actions as `backcast.values.policies.act` takes them.
+A stream is PCG64's state, (4,) uint64: state high and low, increment high and low. Each function returns the advanced
+stream as well. `act` draws the same ε-greedy actions as `backcast.values.policies.act`.
 """
 
 import jax
@@ -12,7 +12,7 @@ _MULTIPLIER = (2549297995355413924, 4865540595714422341)  # high and low
 
 
 def uniform(stream: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """A number in [0, 1), float64, and the stream after it."""
+    """Draw a float64 in [0, 1); return it and the advanced stream."""
     high, low, step_high, step_low = stream
     times_high, times_low = (jnp.uint64(each) for each in _MULTIPLIER)
     next_low = low * times_low
@@ -35,7 +35,7 @@ def _high_product(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def act(q: jax.Array, epsilon: jax.Array, stream: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """An ε-greedy action for values q (A,), ties broken uniformly at random, and the stream after it."""
+    """Draw an ε-greedy action for values q (A,), ties broken uniformly; return it and the advanced stream."""
     n_actions = q.shape[0]
     if n_actions == 1:
         return jnp.int32(0), stream

@@ -141,7 +141,7 @@ class Blend(NamedTuple):
     def explain(self, name_of: Callable[[int], str]) -> str:
         """Explain the choice after the last real step: what each candidate promised."""
         if not self.choices.number[0]:
-            return f"Nothing promises more than a real step brings, {worth(self.gate):.2g}: it does not plan."
+            return f"No update promises more than the gain of a real step, {worth(self.gate):.2g}: no planning."
         (s, gained), *planned = self.chosen()
         words = f"Forethought: {name_of(s)} gained {gained:.2g}."
         if planned:
@@ -154,10 +154,10 @@ class Blend(NamedTuple):
         """Explain why planning stopped."""
         least, promised = worth(self.gate), first_priority(self.queue)
         if promised <= 0.0:
-            return "Nothing else waits."
+            return "Nothing else is queued."
         x = int(self.queue.priority[: self.value.size].argmax())
         if promised < least:
-            return f"It stops: {name_of(x)} promises {promised:.2g}, less than a real step brings, {least:.2g}."
+            return f"It stops: {name_of(x)} promises {promised:.2g}, less than the gain of a real step, {least:.2g}."
         return f"{name_of(x)[:1].upper()}{name_of(x)[1:]} promises {promised:.2g}, but all updates are used."
 
 

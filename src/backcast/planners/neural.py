@@ -1,7 +1,7 @@
-"""Planning with models by networks: what values lose on what a model imagines.
+"""Planning with models computed by networks: losses of the values on imagined transitions.
 
-A planner says from which states of some transitions it plans (`turns`), and what is lost there (`loss`), whose gradient
-is taken by the agent. Expected planning weighs what may have happened by its probability; sampled planning draws it.
+A planner defines from which states of transitions it plans (`turns`), and the loss of the values there (`loss`), whose
+gradient the agent follows. Expected planning weights outcomes by their probability; sampled planning draws them.
 """
 
 from typing import NamedTuple, Protocol
@@ -19,11 +19,11 @@ from backcast.models.neural.contract import (
 from backcast.networks.modules import Function, Params
 from backcast.values.neural import Eyes, NeuralValues, Transitions
 
-Lost = tuple[jax.Array, tuple[jax.Array, jax.Array]]  # the mean; the number of value updates, and the largest |q|
+Lost = tuple[jax.Array, tuple[jax.Array, jax.Array]]  # the mean loss; the number of value updates, and the largest |q|
 
 
 class NeuralTurn(NamedTuple):
-    """States that are planned from: which of them count, and which end the episode; each (n, …)."""
+    """States to plan from: the states, which of them count, and which end the episode; each (n, …)."""
 
     refs: jax.Array
     valid: jax.Array
@@ -31,16 +31,16 @@ class NeuralTurn(NamedTuple):
 
 
 class Imagined(NamedTuple):
-    """What a planner knows besides parameters of values.
+    """The arguments of planning besides the parameters of the values.
 
     Attributes:
-        target: parameters that values are bootstrapped from.
-        model: parameters of the model.
-        eyes: from what memories hold to observations.
-        pairs: what is remembered, for models that ask for it.
-        batch: transitions for those who replay.
+        target: the parameters from which values bootstrap.
+        model: the parameters of the model.
+        eyes: maps stored states to observations.
+        pairs: remembered pairs, for models that use candidates.
+        batch: transitions for replay.
         discount: γ.
-        key: of JAX.
+        key: random key of JAX.
     """
 
     target: Params
@@ -56,28 +56,28 @@ class NeuralPlanner(Protocol):
     """Plans after transitions."""
 
     def turns(self, batch: Transitions) -> list[NeuralTurn]:
-        """The states that are planned from, one step of the optimiser after the other."""
+        """The states to plan from, one turn after the other."""
 
     def plans_first(self) -> bool:
         """Whether the first state of an episode is planned from when the episode begins."""
 
     def stages(self) -> int:
-        """How many steps of the optimiser a turn takes."""
+        """The number of optimiser steps of a turn."""
 
     def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
-        """What is lost at a stage of a turn, the mean; the number of value updates, and the largest |q|."""
+        """The mean loss at a stage of a turn, the number of value updates, and the largest |q|."""
 
 
 class NeuralBackwardPlanner(NamedTuple):
     """Corrects the pairs that lead to s' (`current`) or to s, as `backcast.planners.BackwardPlanner` does.
 
     Attributes:
-        values: whose values are corrected.
+        values: the values to correct.
         function: the model's network.
-        model: says what led to a state.
+        model: the backward model.
         current: whether it plans from s'.
-        pure: whether there is no learning beside it.
-        samples: pairs that are drawn for each state; 0: the expectation over all.
+        pure: whether the agent does not learn from real steps.
+        samples: number of pairs drawn for each state; 0: the expectation over all.
     """
 
     values: NeuralValues
@@ -88,22 +88,22 @@ class NeuralBackwardPlanner(NamedTuple):
     samples: int
 
     def turns(self, batch: Transitions) -> list[NeuralTurn]:
-        """From s', or from s unless it began the episode; in pure planning from s, from ends as well."""
+        """Plan from s', or from s unless it began the episode; in pure planning from s, also from terminal states."""
         if self.current:
             return [NeuralTurn(batch.s2, jnp.ones_like(batch.ends), batch.ends)]
         previous = NeuralTurn(batch.s, ~batch.first, jnp.zeros_like(batch.ends))
         return [previous, NeuralTurn(batch.s2, batch.ends, batch.ends)] if self.pure else [previous]
 
     def plans_first(self) -> bool:
-        """Rows that are learned describe steps, not restarts."""
+        """Never: learned rows describe steps, not restarts."""
         return False
 
     def stages(self) -> int:
-        """All pairs at once."""
+        """One: all pairs at once."""
         return 1
 
     def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
-        """Of the errors R + γⁿ max_a q(s, a) − q(s̃, ã), weighted by P←(s̃, ã | s); γ = 0 where s ends the episode."""
+        """The loss of R + γⁿ max_a q(s, a) − q(s̃, ã), weighted by P←(s̃, ã | s); γ = 0 where s ends the episode."""
         network = ModelNet(self.function, known.model, known.eyes)
         before = self.model.before(network, turn.refs, known.pairs, known.key)
         best = self.values.best(params, known.target, known.eyes(turn.refs))
@@ -122,11 +122,11 @@ class NeuralForwardPlanner(NamedTuple):
     """Re-evaluates s' (`current`) or s from what follows, as `backcast.planners.ForwardPlanner` does.
 
     Attributes:
-        values: whose values are corrected.
+        values: the values to correct.
         function: the model's network.
-        model: says what follows.
+        model: the forward model.
         current: whether it plans from s'.
-        pure: whether there is no learning beside it.
+        pure: whether the agent does not learn from real steps.
         in_turn: whether actions are updated one after the other, as the algorithm is printed, or all at once.
     """
 
@@ -138,12 +138,12 @@ class NeuralForwardPlanner(NamedTuple):
     in_turn: bool
 
     def turns(self, batch: Transitions) -> list[NeuralTurn]:
-        """From s' unless it ends the episode, or from s."""
+        """Plan from s' unless it ends the episode, or from s."""
         refs, valid = (batch.s2, ~batch.ends) if self.current else (batch.s, jnp.ones_like(batch.ends))
         return [NeuralTurn(refs, valid, jnp.zeros_like(batch.ends))]
 
     def plans_first(self) -> bool:
-        """In pure planning from s', which would otherwise never plan from the first state."""
+        """In pure planning from s'; otherwise the first state would never be planned from."""
         return self.current and self.pure
 
     def stages(self) -> int:
@@ -151,7 +151,7 @@ class NeuralForwardPlanner(NamedTuple):
         return self.model.n_actions if self.in_turn else 1
 
     def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
-        """Of the errors E[r + γ̄(s') max_a' q(s', a') | s, a] − q(s, a), of all actions or of one."""
+        """The loss of E[r + γ̄(s') max_a' q(s', a') | s, a] − q(s, a), for all actions or one."""
 
         def best(seen: jax.Array) -> jax.Array:
             return self.values.best(params, known.target, seen)
@@ -167,13 +167,13 @@ class NeuralForwardPlanner(NamedTuple):
 
 
 class NeuralCorrector(NamedTuple):
-    """Moves the values as an abstract model says, from the states that a planner with another model would plan from.
+    """Applies the corrections of an abstract model, from the same states as the planner of another model.
 
     Attributes:
-        values: whose parameters are corrected.
+        values: the values to correct.
         function: the model's network.
-        model: says how they should change.
-        usual: the planner.
+        model: the abstract model.
+        usual: that planner.
     """
 
     values: NeuralValues
@@ -182,19 +182,19 @@ class NeuralCorrector(NamedTuple):
     usual: NeuralPlanner
 
     def turns(self, batch: Transitions) -> list[NeuralTurn]:
-        """As usual."""
+        """As `usual`."""
         return self.usual.turns(batch)
 
     def plans_first(self) -> bool:
-        """As usual."""
+        """As `usual`."""
         return self.usual.plans_first()
 
     def stages(self) -> int:
-        """A correction at once."""
+        """One."""
         return 1
 
     def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
-        """−Δ(s)·w, the mean: its gradient by w is minus the correction."""
+        """The mean of −Δ(s)·w, whose gradient with respect to w is minus the correction."""
         correction = self.model.corrections(ModelNet(self.function, known.model, known.eyes), turn.refs)
         correction = jax.lax.stop_gradient(jnp.where(turn.valid[:, None], correction, 0.0)).mean(axis=0)
         flat = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(params)])
@@ -203,24 +203,24 @@ class NeuralCorrector(NamedTuple):
 
 
 class NeuralReplay(NamedTuple):
-    """Learns again from `samples` transitions that are remembered."""
+    """Learns again from `samples` remembered transitions."""
 
     values: NeuralValues
     samples: int
 
     def turns(self, batch: Transitions) -> list[NeuralTurn]:
-        """Once; from no state of the step."""
+        """One turn, which uses no state of the step."""
         return [NeuralTurn(batch.s, jnp.ones_like(batch.ends), batch.ends)]
 
     def plans_first(self) -> bool:
-        """There is nothing to replay yet."""
+        """Never."""
         return False
 
     def stages(self) -> int:
-        """All transitions at once."""
+        """One: all transitions at once."""
         return 1
 
     def loss(self, params: Params, turn: NeuralTurn, stage: jax.Array, known: Imagined) -> Lost:
-        """As learning."""
+        """The loss of learning, on the transitions to replay."""
         lost, largest = self.values.learning_loss(params, known.target, known.eyes, known.batch, known.discount)
         return lost, (jnp.asarray(self.samples), largest)

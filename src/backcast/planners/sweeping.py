@@ -95,7 +95,7 @@ class PengWilliams(NamedTuple):
         note_observed(self.queue, take_in(self.expected, self.told, model, step, discount))
         updates = _tell(self, model, values, step.s)
         _settle_pair(self, values, own)
-        alone = self.pure  # whether the step's own pair has a new number in the table beside, and nowhere else
+        alone = self.pure  # whether the pair of the step has a new expected value, but no other new value
         for _ in range(self.backups):
             pair = dequeue(self.queue)
             if pair < 0:

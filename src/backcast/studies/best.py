@@ -230,7 +230,7 @@ def _shared_worlds(candidates: list[dict[str, Trial]], lives: set[tuple[str, str
     if not shared:
         also = " or study" if len({study for study, _ in who}) > 1 else ""
         raise InputError(
-            f"by: not all agents live in the same worlds, and cannot be compared over them; add world{also}"
+            f"by: not all agents run in the same worlds, so they cannot be compared over worlds; add world{also}"
         )
     return shared, [world for world in for_all if not for_all[world]]
 

@@ -106,7 +106,7 @@ def _check_order(record: dict[str, Any], table: Path, expected: Expected) -> Non
     wanted = {"seed": seeds[:, None], "episode": np.arange(expected.episodes)}
     for name, values in wanted.items():
         if not (column(table, name, expected) == values).all():
-            raise InputError(f"{table}: its rows are not those of its record (column {name!r})")
+            raise InputError(f"{table}: its rows do not match its record (column {name!r})")
 
 
 def _runs_of(store: Store, key: str) -> int | None:
@@ -124,11 +124,11 @@ def sentences(found: Verified, directory: Path) -> Iterator[str]:
     old = f" ({found.unchecked:,} of them without a checksum, by an older version)" if found.unchecked else ""
     yield f"{found.files:,} files with {found.runs:,} runs are whole{old}, {len(found.damaged):,} are not"
     if found.strays:
-        yield f"{found.strays:,} runs belong to no study that is here, for instance to an earlier form of one"
+        yield f"{found.strays:,} runs belong to no study in this directory, for instance to an earlier version of one"
     if found.failures:
         yield f"{found.failures:,} units failed the last time they were tried: {directory / 'failures'} says why"
     yield from found.gaps
     if found.damaged:
-        yield f"to run again what is damaged: move these records away, then backcast sweep {directory}"
+        yield f"to run damaged units again: move these records away, then backcast sweep {directory}"
     elif found.gaps:
-        yield f"to run what is missing: backcast sweep {directory}, or the command that made it"
+        yield f"to run what is missing: backcast sweep {directory}, or the original command"

@@ -1,7 +1,7 @@
-"""Values that a network computes: q(s, a) of an observation of s, what they move towards, and how they are moved.
+"""Values computed by a network: q(s, a) for an observation of s, their loss, and optimisers.
 
-Parameters are trees of arrays that are handed in and given back; nothing here changes them in place. In prediction
-there is one action, and q is v.
+Parameters are pytrees of arrays, passed as arguments and returned, never changed in place. In prediction there is one
+action, and q is v.
 """
 
 from collections.abc import Callable
@@ -13,20 +13,20 @@ import optax
 
 from backcast.networks.modules import Function, Params
 
-Eyes = Callable[[jax.Array], jax.Array]  # from what a memory holds of n states to n observations
+Eyes = Callable[[jax.Array], jax.Array]  # maps n stored states to n observations
 
 Elementwise = Callable[[jax.Array], jax.Array]
 
 
 class Transitions(NamedTuple):
-    """Some transitions s, a → r, s', each entry (n, …).
+    """Transitions s, a → r, s', each entry (n, …).
 
     Attributes:
-        s: what memories hold of the states: their numbers, or observations where they have none.
+        s: states, as stored in a memory: numbers or, if states are not numbered, observations.
         a: actions.
         r: rewards.
-        s2: the states that followed.
-        ends: whether these ended the episode; a truncated episode does not end.
+        s2: next states.
+        ends: whether the next state is terminal; a truncated episode does not end.
         first: whether s began the episode.
     """
 
@@ -39,12 +39,12 @@ class Transitions(NamedTuple):
 
 
 class NeuralValues(NamedTuple):
-    """q(s, a) by a network with the head "q".
+    """Action values q(s, a), computed by a network with the head "q".
 
     Attributes:
         function: the network.
-        loss: of an error, elementwise.
-        double: whether the action of the best value is chosen by the values that learn, not by the target network.
+        loss: the loss of an error, elementwise.
+        double: whether the online network selects the action that the target network evaluates.
     """
 
     function: Function
@@ -56,11 +56,11 @@ class NeuralValues(NamedTuple):
         return self.function(params, seen, "q")
 
     def of(self, params: Params, seen: jax.Array, a: jax.Array) -> jax.Array:
-        """The values of these actions, (n,)."""
+        """The values of the given actions, (n,)."""
         return jnp.take_along_axis(self.all(params, seen), a[:, None], axis=1)[:, 0]
 
     def best(self, params: Params, target: Params, seen: jax.Array) -> jax.Array:
-        """max_a q(s, a) of the target network, (n,); with `double`, q of the action that is best otherwise."""
+        """max_a q(s, a) of the target network, (n,); with `double`, its q of the online network's best action."""
         q = self.all(target, seen)
         if not self.double:
             return q.max(axis=1)
@@ -68,12 +68,12 @@ class NeuralValues(NamedTuple):
         return jnp.take_along_axis(q, chosen[:, None], axis=1)[:, 0]
 
     def errors(self, params: Params, target: Params, eyes: Eyes, batch: Transitions, discount: jax.Array) -> jax.Array:
-        """Errors r + γ max_a' q(s', a') − q(s, a), (n,), with γ = 0 where s' ends."""
+        """Errors r + γ max_a' q(s', a') − q(s, a), (n,), with γ = 0 where s' is terminal."""
         ahead = jnp.where(batch.ends, 0.0, discount * self.best(params, target, eyes(batch.s2)))
         return batch.r + ahead - self.of(params, eyes(batch.s), batch.a)
 
     def gradients(self, params: Params, seen: jax.Array, a: jax.Array) -> jax.Array:
-        """∇ q(s, a) by all P parameters, (n, P), one row for each pair."""
+        """∇q(s, a) with respect to all P parameters, (n, P), one row for each pair."""
 
         def one(params: Params, seen: jax.Array, a: jax.Array) -> jax.Array:
             return self.of(params, seen[None], a[None])[0]
@@ -84,7 +84,7 @@ class NeuralValues(NamedTuple):
     def learning_loss(
         self, params: Params, target: Params, eyes: Eyes, batch: Transitions, discount: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """The mean loss of r + γ max_a' q(s', a') − q(s, a), with γ = 0 where s' ends; and the largest |q|."""
+        """Return the mean loss of r + γ max_a' q(s', a') − q(s, a), γ = 0 where s' is terminal, and the largest |q|."""
         ahead = jnp.where(batch.ends, 0.0, discount * self.best(params, target, eyes(batch.s2)))
         q = self.of(params, eyes(batch.s), batch.a)
         error = jax.lax.stop_gradient(batch.r + ahead) - q
@@ -92,7 +92,7 @@ class NeuralValues(NamedTuple):
 
 
 def squared(error: jax.Array) -> jax.Array:
-    """½ δ²: its gradient step of size α is q ← q + α δ."""
+    """½ δ²: a gradient step of size α is q ← q + α δ."""
     return 0.5 * error * error
 
 
@@ -101,23 +101,23 @@ OPTIMISERS: dict[str, Callable[[], optax.GradientTransformation]] = {"adam": opt
 
 
 class Optimiser(NamedTuple):
-    """How parameters follow a gradient.
+    """An optimiser of parameters.
 
     Attributes:
-        transform: of optax; one of Backcast's own names makes directions of unit step size.
-        unit: None, or of a transformation of one's own, the α beside which it was given, the largest if there are
-            several: its steps are taken as they are, times the rate over α, which falls as the schedule says.
+        transform: a gradient transformation of optax; Backcast's own ("adam", "sgd") have step size 1.
+        unit: None for Backcast's own. For a user's transformation, the largest α of the agent: its updates are
+            multiplied by rate / α, which falls with the schedule.
     """
 
     transform: optax.GradientTransformation
     unit: float | None
 
     def begin(self, params: Params) -> Params:
-        """Its state before the first step."""
+        """The initial state."""
         return self.transform.init(params)
 
     def step(self, params: Params, gradient: Params, state: Params, rate: jax.Array) -> tuple[Params, Params]:
-        """The parameters after a step of this size against a gradient, and the optimiser's state."""
+        """Make a gradient step of this size; return the parameters and the optimiser's state."""
         moves, state = self.transform.update(gradient, state, params)
         size = -rate if self.unit is None else rate / self.unit
         return jax.tree.map(lambda old, move: old + size.astype(old.dtype) * move, params, moves), state

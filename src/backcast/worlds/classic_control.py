@@ -1,7 +1,7 @@
 """Cart and pole, mountain car and acrobot, equal to Gymnasium's `CartPole-v1`, `MountainCar-v0` and `Acrobot-v1`.
 
-States have 64 bits and observations 32, as there, and the start of an episode draws the same numbers as theirs does
-with the same seed. Equations are those of the papers that are named.
+As in Gymnasium, states have 64 bits and observations 32, and with the same seed an episode starts in the same state.
+The equations are those of the papers cited.
 """
 
 import math
@@ -17,16 +17,17 @@ _GRAVITY = 9.8
 
 @register_world("cartpole", purpose="control")
 def cartpole(max_steps: Steps = 500, discount: Discount = 0.99) -> World:
-    """A pole on a cart that is pushed to the left or right, and should not fall; Gymnasium's CartPole-v1.
+    """Balance a pole on a cart by pushing the cart to the left or right; Gymnasium's CartPole-v1.
 
-    Each step earns 1, also that in which the pole leans by more than 12° or the cart is more than 2.4 away, which ends
-    the episode. Observed are the place and speed of the cart, and the angle of the pole and its speed.
+    Each step earns 1. The episode ends when the pole leans by more than 12° or the cart is more than 2.4 from the
+    centre; this step earns 1, too. Observations are the position and velocity of the cart, and the angle and angular
+    velocity of the pole.
 
     Barto, Sutton and Anderson, "Neuronlike adaptive elements that can solve difficult learning control problems", IEEE
     Transactions on Systems, Man, and Cybernetics 13 (1983).
 
     Args:
-        max_steps: where an episode is truncated.
+        max_steps: number of steps after which episodes are truncated.
         discount: γ, how much later rewards count.
     """
     return _world("cartpole", Motion((4,), 2, 4, _start_cartpole, _step_cartpole, _as_it_is), max_steps, discount)
@@ -34,15 +35,15 @@ def cartpole(max_steps: Steps = 500, discount: Discount = 0.99) -> World:
 
 @register_world("mountain-car", purpose="control")
 def mountain_car(max_steps: Steps = 200, discount: Discount = 0.99) -> World:
-    """A car in a valley, too weak for its slopes, that should get to the top of the right one; MountainCar-v0.
+    """Drive an underpowered car out of a valley, up the right slope; Gymnasium's MountainCar-v0.
 
-    Each step earns −1 until the top is reached. It is pushed to the left, not at all, or to the right. Observed are its
-    place and speed.
+    Each step earns −1 until the top is reached. The actions push the car to the left, not at all, or to the right.
+    Observations are its position and velocity.
 
     Moore, "Efficient memory-based learning for robot control", PhD thesis, University of Cambridge (1990).
 
     Args:
-        max_steps: where an episode is truncated.
+        max_steps: number of steps after which episodes are truncated.
         discount: γ, how much later rewards count.
     """
     return _world("mountain-car", Motion((2,), 3, 1, _start_car, _step_car, _as_it_is), max_steps, discount)
@@ -50,15 +51,16 @@ def mountain_car(max_steps: Steps = 200, discount: Discount = 0.99) -> World:
 
 @register_world("acrobot", purpose="control")
 def acrobot(max_steps: Steps = 500, discount: Discount = 0.99) -> World:
-    """Two links that hang from a bar and should swing above it; Gymnasium's Acrobot-v1.
+    """Swing two links that hang from a bar until the tip is above it; Gymnasium's Acrobot-v1.
 
-    Each step earns −1, but 0 when the tip is a link's length above the bar, which ends the episode. A torque of −1, 0
-    or 1 is put on the joint between the links. Observed are the cosine and sine of both angles, and their speeds.
+    Each step earns −1. When the tip is a link's length above the bar, the episode ends, and this step earns 0. The
+    actions apply a torque of −1, 0 or 1 to the joint between the links. Observations are the cosine and sine of both
+    angles, and the angular velocities.
 
     Sutton, "Generalization in reinforcement learning: successful examples using sparse coarse coding", NIPS (1996).
 
     Args:
-        max_steps: where an episode is truncated.
+        max_steps: number of steps after which episodes are truncated.
         discount: γ, how much later rewards count.
     """
     return _world("acrobot", Motion((6,), 3, 4, _start_acrobot, _step_acrobot, _see_acrobot), max_steps, discount)
@@ -112,7 +114,7 @@ def _start_car(xp: ModuleType, u: Numbers) -> Numbers:
 
 
 def _step_car(xp: ModuleType, state: Numbers, a: Numbers) -> Moved:
-    """ẋ + 0.001 (a − 1) − 0.0025 cos 3x, then x + ẋ, both within their bounds; at the left end the car stands."""
+    """ẋ + 0.001 (a − 1) − 0.0025 cos 3x, then x + ẋ, both clipped to their bounds; at the left end the car stops."""
     speed = state[1] + ((a - 1) * _ENGINE + xp.cos(3 * state[0]) * -_SLOPE)
     speed = xp.clip(speed, -_FASTEST, _FASTEST)
     place = xp.clip(state[0] + speed, _LEFT_END, _RIGHT_END)
@@ -128,7 +130,7 @@ def _start_acrobot(xp: ModuleType, u: Numbers) -> Numbers:
 
 
 def _step_acrobot(xp: ModuleType, state: Numbers, a: Numbers) -> Moved:
-    """A step of 0.2 seconds by the method of Runge and Kutta of fourth order; angles are kept between −π and π."""
+    """A step of 0.2 seconds by the fourth-order Runge–Kutta method; angles are wrapped to [−π, π]."""
     torque, half = a - 1.0, _SWING / 2.0
     first = _rates_of_acrobot(xp, state, torque)
     second = _rates_of_acrobot(xp, state + half * first, torque)
@@ -145,7 +147,7 @@ def _step_acrobot(xp: ModuleType, state: Numbers, a: Numbers) -> Moved:
 
 
 def _rates_of_acrobot(xp: ModuleType, state: Numbers, torque: Numbers) -> Numbers:
-    """How fast angles and speeds change: links of length, mass and moment 1, whose centres are in their middles.
+    """The time derivatives of angles and velocities, for links of length, mass and moment 1, centred in the middle.
 
     As in Sutton and Barto's book: d₁ θ̈₁ = −(d₂ θ̈₂ + φ₁) and
     θ̈₂ = (τ + φ₁ d₂ / d₁ − ½ θ̇₁² sin θ₂ − φ₂) / (5/4 − d₂² / d₁).

@@ -1,7 +1,6 @@
 """The kinds of worlds: how each is made, its arguments, and what is known of it before it is made.
 
 A kind is a function that returns a World, and `register_world` gives it a name. Everything else follows from the
-function: its parameters are the keys of such a world in a study, the lab and `backcast list`, with their types, bounds
 function. Its parameters are the keys of such a world in studies, the lab and `backcast list`: types, bounds and
 defaults come from the signature, the meaning from the docstring. A world remembers its kind and its arguments
 (`recipe_of`), so that a comparison made in Python can be saved as a study. Backcast's own kinds are registered in the

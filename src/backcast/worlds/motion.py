@@ -1,14 +1,14 @@
-"""How worlds move whose states are vectors, in the mathematics of whatever library of arrays is handed in."""
+"""Dynamics of worlds whose states are vectors, for any array library that is passed in."""
 
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
-Numbers: TypeAlias = Any  # an array of the library that is handed in
+Numbers: TypeAlias = Any  # an array of that library
 
 
 class Moved(NamedTuple):
-    """What a step led to: the state, what it earned, and whether the episode ends there."""
+    """The outcome of a step: the next state, the reward, and whether the next state is terminal."""
 
     state: Numbers
     reward: Numbers
@@ -16,15 +16,15 @@ class Moved(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """How a world moves, in the mathematics of the library `xp`, NumPy or `jax.numpy`, with 64 bits.
+    """The dynamics of a world, in 64 bits; functions take the array library `xp`, NumPy or `jax.numpy`.
 
     Attributes:
-        shape: of an observation.
+        shape: shape of an observation.
         n_actions: A.
-        draws: how many random numbers in [0, 1) decide where an episode begins.
-        start: from `xp` and these numbers, (draws,), to the first state.
-        step: from `xp`, a state and an action to what follows.
-        observe: from `xp` and a state to what is observed of it, float32.
+        draws: number of random numbers in [0, 1) that determine the first state.
+        start: function of `xp` and these numbers, (draws,), that returns the first state.
+        step: function of `xp`, a state and an action that returns the outcome.
+        observe: function of `xp` and a state that returns its observation, float32.
     """
 
     shape: tuple[int, ...]

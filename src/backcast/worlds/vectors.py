@@ -1,7 +1,6 @@
-"""Worlds without a table: their states are vectors, and a function says what follows them.
+"""Worlds without a table: their states are vectors, and a function defines their dynamics.
 
-They have no finite MDP, so that agents with tables, features or true models cannot live in them, and nothing exact is
-known of them. Agents with a network can.
+They have no finite MDP and no exact values. Only agents with a network can run in them.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from backcast.worlds.world import Judge, World
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VectorWorld(World):
-    """A world that moves from vector to vector; a world of control.
+    """A control world whose states are vectors.
 
     Attributes:
         given_discount: γ.
@@ -36,34 +35,34 @@ class VectorWorld(World):
 
     @cached_property
     def mdp(self) -> FiniteMDP:
-        """There is none."""
+        """Raise InputError: there is none."""
         raise InputError(
-            f"{self.name}: states are vectors, and there is no table of what follows them; agents need a network here,"
-            " such as network=backcast.networks.mlp(64, 64), and nothing exact is known"
+            f"{self.name}: states are vectors, so there is no transition table and nothing exact; agents need a"
+            " network, such as network=backcast.networks.mlp(64, 64)"
         )
 
     def view(self, how: object) -> World:
-        """Vectors are observed as they are."""
+        """Raise InputError: vectors are observed as they are."""
         raise InputError(f"view: {how!r} given, but states of {self.name} are vectors, which are observed as they are")
 
     @cached_property
     def observations(self) -> Vector:
-        """Of no states, (0, …): they have no numbers."""
+        """An empty array (0, …), because states are not numbered."""
         return np.zeros((0, *self._moves.shape))
 
     @property
     def n_states(self) -> int:
-        """0: states have no numbers."""
+        """0, because states are not numbered."""
         return 0
 
     @property
     def n_actions(self) -> int:
-        """The actions an agent chooses from."""
+        """The number of actions to choose from."""
         return self._moves.n_actions
 
     @property
     def is_prediction(self) -> bool:
-        """There is something to choose."""
+        """False: there are actions to choose."""
         return False
 
     @cached_property

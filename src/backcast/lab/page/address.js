@@ -1,4 +1,4 @@
-/** What is on the screen, written into the fragment of the address so that a person can read and change it. */
+/** The state of the page in the fragment of the address, in a form that people can read and change. */
 
 const PARTS = ["world", "left", "right"];
 const NUMBERS = ["seed", "episodes", "at", "speed"];
@@ -7,7 +7,7 @@ const VIEWS = ["values", "exact", "error"];
 const ALLOWED = "world.…, left.…, right.…, seed, episodes, changes, at, speed, view, further and story";
 const CHANGE = /^\d+:\d+:\d+:(X|\.|-?\d+(\.\d+)?)$/; // steps of the left and of the right agent, cell, what it becomes
 
-/** The fragment that holds a page: {config, at, speed, view, further, story}; what is missing is left out. */
+/** The fragment for the state of a page, {config, at, speed, view, further, story}; missing parts are left out. */
 export function writeAddress({ config, at, speed, view, further, story }) {
   const pairs = [];
   for (const part of PARTS) {
@@ -25,8 +25,8 @@ export function writeAddress({ config, at, speed, view, further, story }) {
 }
 
 /**
- * The page that a fragment holds, null if it holds none. What is wrong in it is left out, and said in `wrong`, a list of
- * sentences that is there only then.
+ * The state of a page in a fragment; null if there is none. Invalid parts are left out; if there are any, `wrong` lists
+ * them in sentences.
  */
 export function readAddress(fragment) {
   const text = fragment.replace(/^#/, "");
@@ -48,8 +48,8 @@ export function readAddress(fragment) {
 }
 
 /**
- * A config in which what is missing or refused (such as "left.alpha" or "world") is as in another that works; null if
- * nothing was refused that it could do without.
+ * A config whose missing or refused parts (such as "left.alpha" or "world") are taken from another, valid one; null if no
+ * refused part can be replaced.
  */
 export function mended(config, refused, working) {
   const result = structuredClone(config);

@@ -1,5 +1,5 @@
-/* A board: one agent in its world. What is still is kept in a picture of its own, in which only the states that changed
-   are drawn again; what moves is drawn over a copy of it. */
+/* A board: one agent in its world. Its static part is a picture in which only changed states are redrawn; moving
+   parts are drawn over a copy of it. */
 
 import { onThemeChange, palette, readableOn } from "./colour.js";
 import { drawAgent, drawCredit, drawHighlight, drawHub, drawLearned, drawWay, hubOf } from "./credit.js";
@@ -8,10 +8,10 @@ import { Fit, drawEditing, drawPlaces, outline, sceneIn, shading } from "./grid.
 
 const TALLEST = 0.7; // of the window
 const LEAST_HEIGHT = 160; // pixels: room for arrows above a row of nodes
-const SHARPEST = 2; // device pixels per pixel: more cannot be seen
+const SHARPEST = 2; // the most device pixels per pixel
 const ARROW_KEYS = { ArrowUp: [0, -1], ArrowRight: [1, 0], ArrowDown: [0, 1], ArrowLeft: [-1, 0] };
-const CALM = 250; // ms between frames above which the credit is seen to flow
-const FLOW = 350; // ms that it flows
+const CALM = 250; // ms between frames above which the flow of credit is animated
+const FLOW = 350; // ms of the animation
 const NO_CREDIT = { arrows: [], origins: [], learned: [] };
 const PULSE = 1100; // ms of one wave from the reference state
 const PULSES = 3;
@@ -31,10 +31,10 @@ export class Board {
   #fit = null;
   #theme = palette();
   #still = document.createElement("canvas");
-  #drawn = null; // the colours (or values) and greedy actions in the still picture; null: it is to be drawn anew
+  #drawn = null; // the colours (or values) and greedy actions in the still picture; null: redraw it
   #focused = null;
   #painting = null;
-  #picking = false; // whether states are chosen to be changed, not to be looked at
+  #picking = false; // whether a click changes a state instead of inspecting it
   #arrived = 0;
   #calm = false;
   #request = 0;
@@ -68,7 +68,7 @@ export class Board {
     this.draw();
   }
 
-  /** The world has changed, or one has gone back to before it did. */
+  /** Show another era: the world has changed, or time went back to before it did. */
   #enter(era) {
     this.#era = era;
     this.#scene = sceneIn(this.#whole, era);
@@ -97,18 +97,18 @@ export class Board {
     this.#resize();
   }
 
-  /** Whether a click, or Enter, chooses a state, walls as well, to be changed. */
+  /** Set whether a click, or Enter, changes a state (walls included) instead of inspecting it. */
   setPicking(picking) {
     this.#picking = picking;
     this.#canvas.style.cursor = picking ? "crosshair" : "";
   }
 
-  /** The scene as this board's agent finds it now. */
+  /** The scene in the current era of this board's agent. */
   get scene() {
     return this.#scene;
   }
 
-  /** Asks for a drawing in the next animation frame, however often it is called before. */
+  /** Schedule one drawing in the next animation frame. */
   draw() {
     if (this.#request) return;
     this.#request = requestAnimationFrame((now) => {
@@ -202,7 +202,7 @@ export class Board {
     if (age < PULSES * PULSE && this.#frame?.agent.credit?.arrows.length) this.draw();
   }
 
-  /** Draws what has changed since `drawn` (null: everything) and gives what is drawn now. */
+  /** Draw what has changed since `drawn` (null: everything), and return what is now drawn. */
   #drawStill(context, fit, drawn) {
     if (this.#editing) {
       drawEditing(context, fit, this.#theme, this.#editing.cells, this.#editing.cursor);

@@ -21,7 +21,7 @@ export class Chart {
   #data = { series: [], cursor: null, length: 1 };
   #request = 0;
 
-  /** With `recent`, lines are means of so many episodes, and single episodes are dots. */
+  /** With `recent`, lines are means over this number of episodes, and single episodes are dots. */
   constructor(canvas, { title, unit = "", logarithmic = false, recent = 1 }) {
     [this.#canvas, this.#context] = [canvas, canvas.getContext("2d")];
     [this.#title, this.#unit, this.#logarithmic] = [title, unit, logarithmic];
@@ -40,7 +40,7 @@ export class Chart {
     this.draw();
   }
 
-  /** Other words, or another scale, for the same chart. */
+  /** Change the words or the scale of the chart. */
   setOptions({ title = this.#title, unit = this.#unit, logarithmic = this.#logarithmic }) {
     [this.#title, this.#unit, this.#logarithmic] = [title, unit, logarithmic];
     this.draw();
@@ -54,7 +54,7 @@ export class Chart {
     });
   }
 
-  /** The chart in words, for those who do not see it. */
+  /** The chart in words, for screen readers. */
   summary() {
     const parts = this.#data.series.filter(({ values }) => values.length).map(({ name, values }) => {
       const told = (i) => `${Number.isFinite(values[i]) ? tickText(values[i]) : "nothing"} in episode ${i + 1}`;
@@ -97,7 +97,7 @@ export class Chart {
     if (this.#canvas.getAttribute("aria-label") !== words) this.#canvas.setAttribute("aria-label", words);
   }
 
-  /** Where numbers lie: x(episode from 1), y(value), and the ticks of y. */
+  /** The axes: x(episode from 1), y(value), and the ticks of y. */
   #plot(left, top, width, height) {
     const area = { left: left + LEFT, top: top + TOP, width: width - LEFT - 12, height: height - TOP - BOTTOM };
     const logarithmic = this.#logarithmic;
@@ -150,13 +150,13 @@ function logarithmicScale(low, high) {
   return [below, end, ticks.filter((tick) => tick >= below && tick <= end)];
 }
 
-/** 1, 2 or 5 times a power of ten, at least as large as what is given. */
+/** The smallest of 1, 2 and 5 times a power of ten that is not below the given number. */
 function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((multiple) => multiple * power).find((step) => step >= least * 0.999);
 }
 
-/** Of each value, the mean of it and those just before, so many in all; nothing where it is no number. */
+/** The running mean over each value and those just before it; missing where a value is not a number. */
 function means(values, recent) {
   return values.map((value, i) => {
     const known = values.slice(Math.max(0, i - recent + 1), i + 1).filter(Number.isFinite);
@@ -217,7 +217,7 @@ function drawCursor(context, theme, plot, cursor) {
   context.stroke();
 }
 
-/** The points of a line; where there are more than pixels, the least and the largest of each pixel. */
+/** The points of a line; if there are more than pixels, the smallest and the largest of each pixel. */
 function pointsOf(plot, values) {
   const points = [];
   const bunch = Math.max(1, Math.floor(values.length / (2 * Math.max(1, plot.width))));

@@ -1,8 +1,8 @@
-/* What moves over the states: the way of the agent, the agent, the credit of a step, and what a state is linked to. */
+/* What is drawn over the states: the trajectory, the agent, the credit of a step, and the links of a state. */
 
 import { outline } from "./grid.js";
 
-const STRIDE = 10; // steps of a way that are equally faint
+const STRIDE = 10; // steps of a trajectory with the same opacity
 const PIECE = 3; // pixels of a curve that are drawn straight
 const DASH = 6;
 const [BRIGHT, DARK] = ["#ffffff", "#0d141b"]; // over colours that are the same in every theme
@@ -12,7 +12,7 @@ export function hubOf({ arrows, origins }) {
   return arrows.length && origins.length === 1 ? origins[0] : null;
 }
 
-/** The way of this episode: a trail of dots (a line where cells are small) that fades into the past. */
+/** The trajectory of this episode: dots (a line if cells are small) that fade into the past. */
 export function drawWay(context, fit, way) {
   const dot = Math.max(1.4, Math.min(2.4, fit.size * 0.04));
   context.lineCap = context.lineJoin = "round";
@@ -34,7 +34,7 @@ export function drawWay(context, fit, way) {
   context.globalAlpha = 1;
 }
 
-/** The agent: a ring and a dot that can be seen on any colour; at an end it stands beside the mark. */
+/** The agent: a ring and a dot, visible on any colour; in a terminal state, beside the mark. */
 export function drawAgent(context, fit, theme, state, colour) {
   const radius = Math.max(4.5, Math.min(12, fit.size * 0.2));
   const aside = Math.max(0, Math.min(0.28 * fit.size, fit.size / 2 - radius - 4));
@@ -76,9 +76,9 @@ function hubRadius(fit) {
 }
 
 /**
- * The credit of a step: an arrow from each state that informs to the state whose value it changed, fine where it begins
- * and as wide at its head as the change is large; whole if the value rose, in pieces and with a hollow head if it fell.
- * `grown` in 0…1 is how far the arrows have come.
+ * The credit of a step: an arrow from each informing state to the state whose value changed. It is thin at its start, and
+ * its width at the head shows the change; it is solid if the value rose, and dashed with a hollow head if it fell.
+ * `grown` in 0…1 is the animated part of the arrows.
  */
 export function drawCredit(context, fit, theme, credit, colour, { grown = 1, strength = 1, range = 1 } = {}) {
   const isPlace = (state) => fit.layout.kinds[state] !== "X";
@@ -96,8 +96,8 @@ export function drawCredit(context, fit, theme, credit, colour, { grown = 1, str
 }
 
 /**
- * How wide an arrow is, and how strong: on one scale for the whole run, on which the widest is a change by the whole
- * range of the exact values. Widths grow with the root, so that a hundredth of that can still be seen.
+ * The width and the opacity of an arrow, on one scale for the whole run: the widest is a change by the whole range of the
+ * exact values. Widths grow with the square root, so that a hundredth of that is still visible.
  */
 export function arrowLook(amount, range, size) {
   const share = Math.min(1, Math.abs(amount) / (range || 1)) || 0;
@@ -105,7 +105,7 @@ export function arrowLook(amount, range, size) {
   return { width: Math.max(0.8, widest * Math.sqrt(share)), strength: 0.3 + 0.7 * Math.min(1, Math.sqrt(4 * share)) };
 }
 
-/** What a state is linked to: thin arrows in from its predecessors, out to its successors, fainter if less likely. */
+/** The links of a state: thin arrows from its predecessors and to its successors, fainter if less likely. */
 export function drawHighlight(context, fit, theme, { state, predecessors = [], successors = [] }) {
   const width = Math.max(1.6, Math.min(3.5, fit.size * 0.06));
   const links = [
@@ -121,7 +121,7 @@ export function drawHighlight(context, fit, theme, { state, predecessors = [], s
   outline(context, fit, theme, state, theme.focus);
 }
 
-/** The curve of an arrow, {at(t in 0…1) → {x, y}, length}; at the hub it keeps clear of the ring. */
+/** The curve of an arrow, {at(t in 0…1) → {x, y}, length}; at the hub it ends outside the ring. */
 function curveOf(fit, from, to, hub) {
   if (from === to) return loop(fit, from);
   const atHub = hubRadius(fit) + 1;
@@ -129,7 +129,7 @@ function curveOf(fit, from, to, hub) {
   return bow(fit, from, to, near(from, 0.12), near(to, 0.17));
 }
 
-/** A curve from one state to another, bent to its left so that there and back lie apart. */
+/** A curve from one state to another, bent to the left, so that the two directions do not overlap. */
 function bow(fit, from, to, before, after) {
   const [start, end] = [fit.centre(from), fit.centre(to)];
   const [dx, dy] = [end.x - start.x, end.y - start.y];
@@ -145,7 +145,7 @@ function bow(fit, from, to, before, after) {
   return { at, length: length * (most - least) * (1 + bend * bend) };
 }
 
-/** A small loop at the upper right of a state, for credit that a state gives to itself. */
+/** A small loop at the upper right of a state, for credit from a state to itself. */
 function loop(fit, state) {
   const { x, y } = fit.centre(state);
   const radius = Math.max(3.5, Math.min(13, fit.size * 0.17));

@@ -15,13 +15,13 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Say something in an element that is hidden while there is nothing to say. */
+/** Show text in an element, or hide the element if there is none. */
 export function say(element, words) {
   element.textContent = words ?? "";
   element.hidden = !words;
 }
 
-/** A function that runs at most once in so many milliseconds, and the last time with the last arguments. */
+/** A throttled function: it runs at most once in this time, finally with the last arguments. */
 export function throttled(action, milliseconds) {
   let last = -Infinity;
   let timer = null;
@@ -49,7 +49,7 @@ export function brief(number) {
 /** A whole number with its thousands in groups. */
 export const whole = (number) => typeset(number.toLocaleString("en"));
 
-/** Words that came in plain characters, with the apostrophes and minus signs of printed ones. */
+/** Plain text with typographic apostrophes and minus signs. */
 export function typeset(words) {
   return words.replace(/(?<=\w)'(?=\w)/g, "’").replace(/(?<!\w)-(?=\d)|(?<=\de)-(?=\d)/g, "−");
 }

@@ -1,4 +1,4 @@
-/** The maze editor: one draws on the left board, by keys, or in a field of text. */
+/** The maze editor: draw on the left board, by keys, or in a text field. */
 
 import { byId, say } from "./dom.js";
 
@@ -9,7 +9,7 @@ const LEGEND = ". floor, X or # wall, S start, G goal";
 const TOOLS = { x: "X", ".": ".", s: "S", g: "G", Backspace: ".", Delete: "." };
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-/** What keeps these lines, as they were typed, from being a maze of at most so many rows and columns; null: nothing. */
+/** The reason why these lines are not a maze of at most this size; null if they are. */
 export function faultIn(lines, side) {
   if (lines.every((line) => !line)) return "Draw at least one row.";
   const width = lines[0].length;
@@ -24,7 +24,7 @@ export function faultIn(lines, side) {
   return tooLarge ? `This one has ${size}; a maze has at most ${side} of each.` : null;
 }
 
-/** The editor on a board. `onUse(text)` hears of the maze to be opened, `onToggle(open)` of opening and closing. */
+/** The editor on a board. `onUse(text)` is called with a maze to open, `onToggle(open)` when it opens or closes. */
 export class MazeEditor {
   constructor({ board, canvas, limits, paperMaze, onUse, onToggle }) {
     Object.assign(this, { board, canvas, paperMaze, onUse, onToggle });
@@ -75,7 +75,7 @@ export class MazeEditor {
     this.onToggle(false);
   }
 
-  /** Say what is wrong with the maze, or nothing. */
+  /** Show what is wrong with the maze, if anything. */
   fail(message) {
     say(byId("editor-error"), message);
   }
@@ -115,7 +115,7 @@ export class MazeEditor {
     this.#show();
   }
 
-  /** Take back the last change. The browser's own undo knows only what was typed, and would garble what was drawn. */
+  /** Undo the last change. The browser's own undo covers only typed text, and would corrupt drawn mazes. */
   #undo(event) {
     const key = event.key.toLowerCase();
     const asked = (event.ctrlKey || event.metaKey) && !event.altKey && (key === "z" || key === "y");
@@ -134,7 +134,7 @@ export class MazeEditor {
     this.#readText();
   }
 
-  /** Take the maze from the field of text, if it is one; whether it is. */
+  /** Read the maze from the text field; return whether it is valid. */
   #readText() {
     this.#remember();
     const lines = byId("editor-text").value.replace(/\n+$/, "").split("\n");

@@ -1,12 +1,12 @@
-/** Fields of a form: a label, what one chooses or types, and what is wrong with it. */
+/** Fields of a form: a label, an input and an error message. */
 
 import { brief, capital, make, say } from "./dom.js";
 
 const LIST = "\\s*\\d+\\s*(,\\s*\\d+\\s*)*";
 
 /**
- * A labelled field for a setting of this description. `onChange(value)` hears of what was chosen, undefined for the
- * usual; of what is not allowed it does not hear: the field says what is.
+ * A labelled field for a setting with this description. `onChange(value)` is called with a valid value, undefined for the
+ * default; for an invalid one, the field shows what is allowed.
  */
 export function labelled({ id, spec, value }, onChange) {
   const input = (INPUTS[spec.type] ?? number)(id, spec, value);
@@ -43,12 +43,12 @@ function number(id, { type, least, most, usual }, value) {
   return make("input", { id, type: "number", inputmode: "decimal", value, placeholder, ...bounds });
 }
 
-/** What a field that has to be filled in begins with: its first choice, its usual value or the least that is allowed. */
+/** The initial value of a required field: its first choice, its default or the smallest value allowed. */
 export function startOf({ choices, usual, least }) {
   return choices?.[0][0] ?? usual ?? least;
 }
 
-/** What a field takes, in words. */
+/** The allowed values of a field, in words. */
 function allowed({ type, least, most }) {
   if (type === "list") return "whole numbers separated by commas";
   const what = type === "whole" ? "a whole number" : "a number";
@@ -56,7 +56,7 @@ function allowed({ type, least, most }) {
   return `${what} from ${brief(least)} to ${brief(most)}`;
 }
 
-/** What was chosen, undefined for the usual. */
+/** The chosen value, undefined for the default. */
 function valueOf(input, { type, usual }) {
   if (type === "switch") return input.checked === (usual ?? false) ? undefined : input.checked;
   if (input.value.trim() === "") return undefined;

@@ -1,4 +1,4 @@
-/** The choosers of the world and of both agents, built from what the session says can be chosen. */
+/** The forms for the world and both agents, built from the descriptions that the session sends. */
 
 import { byId, make, say, typeset } from "./dom.js";
 import { labelled, startOf } from "./fields.js";
@@ -18,8 +18,8 @@ const OF_RUNS = {
 };
 
 /**
- * The three choosers. `onChange(config, origin, notice)` hears of every change; origin is "world", "left" or "right",
- * the notice says what had to be changed with it, if anything.
+ * The three forms. `onChange(config, origin, notice)` is called on every change. `origin` is "world", "left" or "right";
+ * `notice` says what else had to change, if anything.
  */
 export class Forms {
   constructor(hello, onChange) {
@@ -30,7 +30,7 @@ export class Forms {
     NARROW.addEventListener("change", () => this.config && this.#fill(this.config));
   }
 
-  /** Fill the choosers with a config. Those that show it already are left alone, and so is what one types in them. */
+  /** Fill the forms with a config. Forms that show it already keep what is being typed. */
   show(config) {
     this.worlds.set(config.world.kind, config.world);
     this.#fill(config);
@@ -45,7 +45,7 @@ export class Forms {
     }
   }
 
-  /** Show an error beside a chooser, or none. */
+  /** Show an error beside a form, or none. */
   fail(origin, message) {
     for (const each of ["world", "left", "right"]) {
       const place = byId(`${each}-error`);
@@ -53,13 +53,13 @@ export class Forms {
     }
   }
 
-  /** What can be set in a form, by name. */
+  /** The settings of a form, by name. */
   #table(origin) {
     if (origin === "world") return { ...this.#world(this.config.world.kind).keys, ...OF_RUNS };
     return this.hello.kinds.find(({ name }) => name === this.config[origin].kind).settings;
   }
 
-  /** Build a form anew unless it shows that already; what is wrong in a field goes with it. */
+  /** Rebuild a form unless it already shows these values; errors in its fields are removed. */
   #refresh(origin, shown, build) {
     const key = JSON.stringify([shown, NARROW.matches]);
     const isWrong = byId(`${origin}-form`).querySelector("[aria-invalid=true]") !== null;
@@ -111,7 +111,7 @@ export class Forms {
     return make("div", { class: "who", "data-place": origin }, dot, select);
   }
 
-  /** Another kind: a world as it last was; an agent with those of its settings that it takes as well. */
+  /** Switch to another kind: a world with its last settings; an agent with the settings that both kinds have. */
   #choose(origin, kind) {
     let notice = null;
     if (origin === "world") {
@@ -125,18 +125,18 @@ export class Forms {
     this.#tell(origin, notice);
   }
 
-  /** Give both sides a kind that works in the world; words that say what had to be changed, if anything. */
+  /** Give both sides a kind that works in the world; return a sentence on what had to change, if anything. */
   #fitBoth() {
     const purpose = this.#purposeOf(this.config.world);
     const notices = ["left", "right"].map((side) => this.#fit(side, this.config[side].kind, purpose));
     return [...new Set(notices.filter(Boolean))].join(" ") || null;
   }
 
-  /** Give a side the wanted kind, or one that works for the purpose in its place; if so, words that say it. */
+  /** Give a side the requested kind, or one that works for the purpose; then return a sentence that says so. */
   #fit(side, wanted, purpose) {
     const { kind, notice } = fitting(this.hello.kinds, wanted, purpose);
     const taken = new Set(settingsOf(kind, purpose).map(([name]) => name));
-    if (kind.name !== this.config[side].kind) taken.delete("frame"); // each kind has its own usual one
+    if (kind.name !== this.config[side].kind) taken.delete("frame"); // each kind has its own default
     const kept = Object.entries(this.config[side]).filter(([name]) => taken.has(name));
     this.config[side] = { kind: kind.name, ...Object.fromEntries(kept) };
     return notice;
@@ -146,7 +146,7 @@ export class Forms {
     return this.hello.worlds.find((world) => world.kind === kind);
   }
 
-  /** What an agent does in a world. Where one says how many actions there are, with one there is only to predict. */
+  /** The purpose of a world; if its number of actions can be set, prediction for 1 and control for more. */
   #purposeOf(world) {
     const { purpose, keys } = this.#world(world.kind);
     const actions = world.actions ?? keys.actions?.usual;
@@ -154,7 +154,7 @@ export class Forms {
     return actions === 1 ? "prediction" : "control";
   }
 
-  /** Common fields in a row, the others in a part that is opened on demand; on a narrow screen all are there. */
+  /** Common fields in a row, the others in a part that can be opened; on a narrow screen, all of them there. */
   #arranged(origin, fields, common, summary = null) {
     const isCommon = ([name]) => !NARROW.matches && common.includes(name);
     const first = fields.filter(isCommon).sort(([a], [b]) => common.indexOf(a) - common.indexOf(b));

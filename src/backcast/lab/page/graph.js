@@ -1,4 +1,4 @@
-/* What lies under the states and never moves: the ways between the nodes of a graph, and the titles of groups. */
+/* The static background of the states: the edges of a graph, and the titles of groups. */
 
 import { FONT } from "./grid.js";
 

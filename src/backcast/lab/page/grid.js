@@ -71,7 +71,7 @@ export class Fit {
   }
 }
 
-/** A number with two or three digits that count. */
+/** A number with two or three significant digits. */
 export function shortNumber(value) {
   const size = Math.abs(value);
   if (!Number.isFinite(value)) return "–";
@@ -80,14 +80,14 @@ export function shortNumber(value) {
   return value.toFixed(digits).replace("-", "−");
 }
 
-/** The scene as an agent finds it: a world that has changed has other walls and other exact values. */
+/** The scene in an agent's era: a world that has changed has other walls and other exact values. */
 export function sceneIn(scene, era) {
   if (!era) return scene;
   const { kinds, rewards, truth } = scene.later[era - 1];
   return { ...scene, truth, layout: { ...scene.layout, kinds, rewards } };
 }
 
-/** A scale that reaches as far as the values of states on the way, but no further than the exact ones three times. */
+/** A scale that covers the agents' values, up to three times the range of the exact ones. */
 export function widened([low, high], scene, boards) {
   const { range } = scene;
   const room = range[1] - range[0] || 1;
@@ -101,7 +101,7 @@ export function widened([low, high], scene, boards) {
   return [Math.max(low, range[0] - room), Math.min(high, range[1] + room)];
 }
 
-/** The values of a view, not a number where no way leads, and their colours: {values, colour(value)}. */
+/** The values of a view, NaN in unreachable states, and their colours: {values, colour(value)}. */
 export function shading(view, truth, [low, high], values) {
   const inScale = (v) => colourOf(v, low, high);
   const shown = (value) => Float32Array.from(truth, (v, state) => (v === null ? NaN : value(v, state)));

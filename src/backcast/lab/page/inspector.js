@@ -1,4 +1,4 @@
-/** One state looked at closely: its values, what leads to it and what follows it, as learned and in truth. */
+/** The inspector of a state: its values, predecessors and successors, learned and true. */
 
 import { brief, byId, capital, make, throttled, typeset } from "./dom.js";
 
@@ -9,7 +9,7 @@ const LEAST = 0.0005;
 const WHILE_PLAYING = 250;
 const WHILE_POINTING = 60;
 
-/** The inspector. `ask(state)` asks the session; `onAnswer(highlights)` hears what both boards should highlight. */
+/** The inspector. `ask(state)` asks the session; `onAnswer(highlights)` is called with the highlights of both boards. */
 export class Inspector {
   constructor({ ask, onAnswer }) {
     Object.assign(this, { onAnswer, scene: null, hovered: null, focused: null, wanted: null, at: null });
@@ -19,14 +19,14 @@ export class Inspector {
     this.clear();
   }
 
-  /** Another scene: the state looked at stays if the world has not changed. */
+  /** Show another scene; the inspected state stays if the world has not changed. */
   setScene(scene) {
     const same = this.scene?.layout.names.length === scene.layout.names.length && this.scene.name === scene.name;
     this.scene = scene;
     if (!same) this.clear();
   }
 
-  /** Look at nothing. */
+  /** Inspect no state. */
   clear() {
     Object.assign(this, { hovered: null, focused: null, wanted: null });
     byId("inspector-title").textContent = "How to read the boards";
@@ -39,7 +39,7 @@ export class Inspector {
     this.#look();
   }
 
-  /** A state was chosen by keys or by touch, or is no longer. */
+  /** A state was selected by keys or by touch, or deselected. */
   focus(state) {
     if (state === null) this.clear();
     this.focused = state;
@@ -96,7 +96,7 @@ export class Inspector {
     return make("table", { class: "values" }, caption, make("thead", {}, head), make("tbody", {}, ...rows, exact));
   }
 
-  /** One table, or one for each agent where they follow different policies and so different things are true. */
+  /** One table, or one for each agent if their policies, and so the true probabilities, differ. */
   #predecessors(answer) {
     const truths = answer.agents.map((agent) => agent.true_predecessors);
     const agree = JSON.stringify(truths[0]) === JSON.stringify(truths[1]);
@@ -167,7 +167,7 @@ export class Inspector {
   }
 }
 
-/** A table of chances with a note of how many rows are left out; without rows, the words for nothing. */
+/** A table of probabilities with a note on omitted rows; without rows, the given words. */
 function table(title, columns, body, left, { nothing = "Nothing.", grouped = false } = {}) {
   const note = (words) => make("p", { class: "note" }, words);
   if (!body.length) return make("div", {}, make("p", { class: "caption" }, title), note(nothing));
@@ -187,7 +187,7 @@ function chanceCells(chances, columns) {
   });
 }
 
-/** The probability that a softmax model leaves to all pairs that were never seen to lead here. */
+/** The probability that a softmax model gives to all pairs that were never observed to lead here. */
 const unseenShare = ({ other, unseen }) => (other ?? 0) * (unseen ?? 0);
 
 /** The rows of all columns together, the likeliest first. */
@@ -217,7 +217,7 @@ function heading(label, side) {
   return make("th", { scope: "col", "data-side": SIDES[side] }, dot, "\u00a0", label);
 }
 
-/** What a board highlights: states that lead here and that follow, with their chances over all actions. */
+/** The highlights of a board: predecessors and successors, with their probabilities over all actions. */
 function highlight(state, { predecessors, successors }) {
   const before = (predecessors ?? []).map(([other, , chance]) => [other, chance]);
   const share = ([other, chance]) => [other, chance / successors.length];

@@ -1,4 +1,4 @@
-/** The page: what the session sends is shown, what one does is sent to the session. */
+/** The page: it shows what the session sends, and sends what the user does. */
 
 import { mended, readAddress, writeAddress } from "./address.js";
 import { Board } from "./board.js";
@@ -16,7 +16,7 @@ import { Transport, listenForKeys } from "./transport.js";
 const BETWEEN_ADDRESSES = 400;
 const FORMS = { world: "world", seed: "world", episodes: "world", left: "left", right: "right" };
 
-/** What is on the screen; `wanted` is the last config that was asked for, with the moment it has come to. */
+/** The state of the page; `wanted` is the last requested config, with its current moment. */
 const page = {
   hello: null, scene: null, frame: null, values: null, scale: null,
   view: "values", further: false, story: null, wanted: null, asking: false, notice: null,
@@ -46,8 +46,8 @@ const addressOf = ({ scene, frame, view, further, story: told }) =>
   writeAddress({ config: scene.config, at: frame.at, speed: transport.speed, view, further, story: told });
 
 /**
- * Write what is on the screen into the address. Another scene is a step one can go back, another moment is none.
- * Where the history is elsewhere the user has just gone back or forward: writing would undo that.
+ * Write the state of the page into the address. Another scene makes an entry in the history, another moment does not. If
+ * the history is elsewhere, the user has just gone back or forward, and writing would undo that.
  */
 const keepAddress = throttled(() => {
   if (page.asking || !page.frame || history.state !== reached) return;
@@ -60,8 +60,8 @@ const keepAddress = throttled(() => {
 }, BETWEEN_ADDRESSES);
 
 /**
- * Ask for a scene; whoever asked (origin) is told if it cannot be. A notice says what is to be known about it. A scene
- * that was on the screen when the connection was lost is opened again.
+ * Request a scene; errors are shown at the origin of the request, and the notice above the boards. A scene that was on the
+ * screen when the connection was lost is opened again.
  */
 function open(config, options) {
   const { at = 0, play = transport.playing, origin = "address", story: name = null, notice = null } = options;
@@ -75,7 +75,7 @@ function open(config, options) {
   send({ do: "open", config, at, again });
 }
 
-/** While a scene is awaited the boards, which show the one before, are pale. */
+/** Dim the boards, which show the previous scene, while another is being opened. */
 function setAsking(asking) {
   page.asking = asking;
   byId("sides").toggleAttribute("data-waiting", asking);
@@ -86,12 +86,12 @@ function openPreset({ name, config, at, speed }, options) {
   open(config, { at, origin: "story", story: name, ...options });
 }
 
-/** The first panel of the story, where there is nothing else to show; a notice says why. */
+/** Open the first panel of the story if there is nothing else to show; a notice says why. */
 function openFirst(notice = null) {
   openPreset(page.hello.presets[0], { play: false, notice });
 }
 
-/** Open what the address holds, else the first panel of the story; what is wrong in it is said, the rest is kept. */
+/** Open the scene of the address, else the first panel of the story; report invalid parts and keep the rest. */
 function openAddress() {
   const held = readAddress(location.hash);
   if (!held) {
@@ -111,7 +111,7 @@ function openAddress() {
   open(config, { at: held.at, story: held.story, notice });
 }
 
-/** A config that works, of a panel in the same kind of world if there is one. */
+/** A valid config, from a panel with the same kind of world if there is one. */
 function workingLike({ world }) {
   const { presets } = page.hello;
   return (presets.find(({ config }) => config.world.kind === world?.kind) ?? presets[0]).config;
@@ -139,7 +139,7 @@ function hello(message) {
   else openAddress();
 }
 
-/** Change a cell from this moment on, while both agents live there: each has taken so many real steps by now. */
+/** Change a cell from this moment on, given by the number of real steps of each agent. */
 function changeCell(side, cell) {
   const { scene, frame } = page;
   if (!frame || page.asking) return;
@@ -155,14 +155,14 @@ function changeCell(side, cell) {
   return open(config, { at: frame.at, origin: "click" });
 }
 
-/** Show what a click on a board does. */
+/** Show the effect of a click on a board. */
 function showPicking() {
   const what = byId("picking").hidden ? "look" : byId("pick").value;
   byId("pick-reward").hidden = what !== "reward";
   boards.forEach((board) => board.setPicking(what !== "look"));
 }
 
-/** Open a maze that was drawn, with all else that was said of the world and that a drawn maze has, too. */
+/** Open a drawn maze, with the settings of the previous world that it also has. */
 function useMaze(text) {
   const { config } = page.scene;
   const { keys } = page.hello.worlds.find(({ kind }) => kind === "maze");
@@ -204,7 +204,7 @@ function showScene(scene) {
   if (page.further) send({ do: "further", on: true });
 }
 
-/** Show a frame and say so once it is drawn; a page that nobody sees draws nothing, and is sent nothing more. */
+/** Draw a frame, then acknowledge it; a hidden page draws nothing and gets no more frames. */
 function showFrame({ header, values, greedy }) {
   if (!page.scene) return;
   page.frame = header;
@@ -230,7 +230,7 @@ function showFurther(further) {
   if (page.further) charts.showFurther(further);
 }
 
-/** Show an error where it was caused. What is refused of an address is left out of it, and said. */
+/** Show an error where it was caused. Refused parts of an address are removed from it and reported. */
 function fail({ message, about, fields = [] }) {
   const origin = about === "open" ? page.wanted?.origin : null;
   const words = origin === "address" ? `The address cannot be opened as it is. ${message}.` : message;
@@ -265,7 +265,7 @@ function setView(view) {
   if (page.scale) showScale(page.scale, view);
 }
 
-/** The values at both ends of the colours: those of the exact values, and as far beyond as agents have gone. */
+/** The ends of the colour scale: the range of the exact values, extended to those of the agents. */
 function setScale(scale) {
   if (page.scale?.join() === scale.join()) return;
   page.scale = scale;
@@ -316,7 +316,7 @@ setUpSharing(() => {
   return { scene, hello: told, scale, boards, charts: charts.charts, moment: frame, words, address };
 });
 
-/** For tests and for the curious: what is on the screen. */
+/** The state of the page, for tests and debugging. */
 window.lab = {
   get scene() { return page.scene; },
   get frame() { return page.frame; },

@@ -7,7 +7,7 @@ import { brief, byId, make, throttled, typeset } from "./dom.js";
 const SIDES = ["left", "right"];
 const CURVES = ["steps", "reward", "error", "updates"];
 const JUDGED_BY = { steps: "steps", reward: "reward", rmsve_inner: "error" }; // the chart of each metric
-const RECENT = 10; // episodes that the line of rewards is a mean of: of a single one it is often all or nothing
+const RECENT = 10; // episodes over which the line of rewards is a mean, because single rewards are often 0 or 1
 const BETWEEN_CHARTS = 100;
 const BELOW = 16; // pixels between boards, transport and the edge of the window
 const WIDE = matchMedia("(min-width: 75rem)"); // as in style.css
@@ -25,7 +25,7 @@ export function showScale([low, high], view) {
   byId("scale").setAttribute("aria-label", `Colour scale: ${what} from ${brief(ends[0])} to ${brief(ends[1])}`);
 }
 
-/** One sentence for each agent: what its planning just did. Read aloud only while time stands still. */
+/** One sentence for each agent on its last planning. Announced to screen readers only while paused. */
 export function showWords(frame) {
   frame.agents.forEach(({ credit }, side) => {
     const place = byId(`${SIDES[side]}-words`);
@@ -35,7 +35,7 @@ export function showWords(frame) {
   });
 }
 
-/** Keep `--room` at the height that is left for boards if their sentences and the transport are to be seen as well. */
+/** Keep `--room` at the height left for boards beside their sentences and the transport. */
 export function keepBoardsInView() {
   const sides = byId("sides");
   const measure = () => {
@@ -49,7 +49,7 @@ export function keepBoardsInView() {
   addEventListener("resize", measure);
 }
 
-/** Give both agents names that tell them apart in few words. */
+/** Give both agents short, distinct names. */
 export function nameAgents({ agents, config }, kinds) {
   const frames = { previous: " from s", current: " from s′" };
   const labels = [config.left, config.right].map(({ kind, frame }) => {
@@ -85,7 +85,7 @@ export class Charts {
     WIDE.addEventListener("change", () => this.scene && this.#arrange());
   }
 
-  /** Begin anew, with another scene. */
+  /** Reset for another scene. */
   setScene(scene) {
     this.#forget();
     this.scene = scene;

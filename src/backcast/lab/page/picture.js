@@ -14,7 +14,7 @@ const [CHART, ACROSS] = [210, 2];
 const ADDRESS = 180; // characters of the address in a line
 const SHARPNESS = 2;
 
-/** Composes the picture and offers it as backcast-<world>-<at>.png. */
+/** Compose the picture and download it as backcast-<world>-<at>.png. */
 export async function downloadPicture(onScreen) {
   const { scene, moment } = onScreen;
   const canvas = compose(onScreen);

@@ -1,4 +1,4 @@
-/** The connection to the session: text messages, binary frames, and coming back after it was lost. */
+/** The connection to the session: text messages, binary frames, and reconnection. */
 
 const SOONEST = 400;
 const LATEST = 8000;
@@ -16,9 +16,9 @@ export function readFrame(buffer) {
   return { header, values, greedy };
 }
 
-/** A WebSocket that comes back: it waits longer after each failure, and less when the browser is online again. */
+/** A WebSocket that reconnects: it waits longer after each failure, and less when the browser is online again. */
 export class Connection {
-  /** `onState(state, words)` hears of "connecting", "open", "lost", "refused" and "idle". */
+  /** `onState(state, words)` is called with "connecting", "open", "lost", "refused" or "idle". */
   constructor({ onText, onFrame, onState }) {
     Object.assign(this, { onText, onFrame, onState, failures: 0, idle: false, socket: null, timer: null });
     addEventListener("online", () => this.connect());
@@ -55,7 +55,7 @@ export class Connection {
     return this.socket?.readyState === WebSocket.OPEN;
   }
 
-  /** Cut the connection and do not come back. */
+  /** Close the connection permanently. */
   close() {
     clearTimeout(this.timer);
     const socket = this.socket;
@@ -63,7 +63,7 @@ export class Connection {
     socket?.close();
   }
 
-  /** Cut the connection as a failing network would. */
+  /** Close the connection as a network failure would. */
   drop() {
     this.socket?.close();
   }

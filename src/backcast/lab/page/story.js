@@ -1,9 +1,9 @@
-/** The paper's story: a strip of numbered cards, each a link to what it tells. */
+/** The paper's story: a strip of numbered cards, each a link to its scene. */
 
 import { writeAddress } from "./address.js";
 import { byId, make, typeset } from "./dom.js";
 
-/** The strip of presets; `onOpen(preset)` hears of the one that is chosen. */
+/** The strip of presets; `onOpen(preset)` is called with the chosen one. */
 export class Story {
   constructor(presets, onOpen) {
     this.presets = presets;
@@ -11,7 +11,7 @@ export class Story {
     byId("story").replaceChildren(...presets.map((preset, index) => this.#card(preset, index + 1, onOpen)));
   }
 
-  /** Mark the card of the preset with this name and tell what is to be seen; none if there is no such preset. */
+  /** Mark the card of the preset with this name and show its words; none if there is no such preset. */
   mark(name) {
     const preset = this.presets.find((each) => each.name === name);
     byId("story-words").replaceChildren(...(preset ? wordsOf(preset) : []));
@@ -44,7 +44,7 @@ export class Story {
   }
 }
 
-/** What is to be learned, where to look, and what was measured. */
+/** The main point, where to look, and the measurements. */
 function wordsOf({ sentence, look, measured }) {
   const toSee = make("span", { class: "look" }, typeset(` Look at ${look.replace(/(?<![.?!])$/, ".")}`));
   const summary = make("summary", {}, "measurements");

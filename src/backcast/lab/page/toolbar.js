@@ -1,11 +1,11 @@
-/** What stands around the boards: theme, help, notices, and taking away what is on the screen. */
+/** The controls around the boards: theme, help, notices, and export. */
 
 import { byId, say, whole } from "./dom.js";
 import { downloadPicture } from "./picture.js";
 
 const REMEMBERED = "backcast-theme";
 
-/** Light, dark or as the system has it; remembered by the browser where it allows that. */
+/** Light, dark or as the system; stored by the browser if it allows that. */
 export function setUpTheme() {
   const select = byId("theme");
   const apply = (theme) => {
@@ -20,7 +20,7 @@ export function setUpTheme() {
   });
 }
 
-/** The dialog with the keys and what one sees; returns what opens it. */
+/** The help dialog; returns a function that opens it. */
 export function setUpHelp() {
   const dialog = byId("help");
   const open = () => dialog.open || dialog.showModal();
@@ -31,14 +31,14 @@ export function setUpHelp() {
   return open;
 }
 
-/** How the connection is. */
+/** Show the state of the connection. */
 export function showConnection(state, words) {
   const place = byId("connection");
   place.dataset.state = state;
   place.textContent = words;
 }
 
-/** That long work is under way; null: no longer. */
+/** Show that long work is in progress; null: no longer. */
 export function showBusy(message) {
   if (message) {
     showConnection("busy", busyWords(message));
@@ -47,14 +47,14 @@ export function showBusy(message) {
   }
 }
 
-/** What is waited for, in words. */
+/** The work in progress, in words. */
 function busyWords({ about, at, words }) {
   if (about === "running") return `running… step ${whole(at)}`;
   if (about === "compiling") return `${words || "compiling…"}; interpreted until then`;
   return words || "opening…";
 }
 
-/** A notice above the boards, or none. */
+/** Show a notice above the boards, or none. */
 export function notify(words) {
   say(byId("notice-words"), words);
   byId("notice").hidden = !words;

@@ -5,13 +5,13 @@ import { brief, byId, throttled, whole } from "./dom.js";
 const SLOWEST = 0.5;
 const FASTEST = 100000;
 
-/** Steps a second at a position of the speed slider, 0 … 100. */
+/** Steps per second at a position of the speed slider, 0 … 100. */
 export function speedAt(position) {
   const speed = SLOWEST * (FASTEST / SLOWEST) ** (position / 100);
   return Number(speed.toPrecision(2));
 }
 
-/** The position of the speed slider for so many steps a second. */
+/** The position of the speed slider for a number of steps per second. */
 export function positionOf(speed) {
   const bounded = Math.min(FASTEST, Math.max(SLOWEST, speed));
   return Math.round((100 * Math.log(bounded / SLOWEST)) / Math.log(FASTEST / SLOWEST));
@@ -24,7 +24,7 @@ export function momentWords(frame, episodes) {
   return `${episode}, step ${whole(frame.step)}${frame.finished ? ", the end" : ""}`;
 }
 
-/** The transport bar; `send` sends a message, `onSpeed` and `onPlay` hear of another speed and of playing or not. */
+/** The transport bar; `send` sends a message, `onSpeed` and `onPlay` are called when speed or playing change. */
 export class Transport {
   constructor({ send, onSpeed, onPlay }) {
     Object.assign(this, { send, onSpeed, onPlay, frame: null, speed: 10, playing: false, scrubbing: false });
@@ -82,7 +82,7 @@ export class Transport {
     this.#go({ do: "episode" });
   }
 
-  /** To the moment at which nothing has happened yet. */
+  /** To the start. */
   toStart() {
     this.#go({ do: "seek", at: 0 });
   }
@@ -97,7 +97,7 @@ export class Transport {
     this.changeSpeed(speedAt(Math.min(100, Math.max(0, positionOf(this.speed) + positions))));
   }
 
-  /** Show this speed and, while playing, go on at it. */
+  /** Show this speed and, while playing, use it. */
   changeSpeed(speed) {
     this.setSpeed(speed);
     if (this.playing) this.send({ do: "play", speed });
@@ -128,7 +128,7 @@ export class Transport {
     for (const id of ["to-start", "back"]) byId(id).setAttribute("aria-disabled", frame.at === 0);
   }
 
-  /** Whether nothing is left to come. */
+  /** Whether the run is over. */
   get #over() {
     return this.frame !== null && this.frame.finished && this.frame.at >= this.frame.furthest;
   }
@@ -138,7 +138,7 @@ export class Transport {
     this.send(message);
   }
 
-  /** Show whether time goes on by itself. */
+  /** Show whether it is playing. */
   setPlaying(playing) {
     this.playing = playing;
     const [label, icon] = playing ? ["Pause", "pause"] : this.#over ? ["Play again", "again"] : ["Play", "play"];
@@ -161,7 +161,7 @@ export class Transport {
   }
 }
 
-/** Run the transport by keys, except while somebody types, and tell `onHelp` of the question mark. */
+/** Control the transport by keys, except while typing; the question mark calls `onHelp`. */
 export function listenForKeys(transport, onHelp) {
   const actions = {
     " ": () => transport.toggle(),

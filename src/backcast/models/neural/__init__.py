@@ -1,1 +1,1 @@
-"""Models by networks, forward and backward, as JAX computes them."""
+"""Forward and backward models computed by networks, in JAX."""

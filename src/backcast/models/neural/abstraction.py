@@ -1,4 +1,4 @@
-"""Abstract models by networks: the correction that planning makes, learned itself (appendix C.3 of the paper)."""
+"""Abstract models by networks: learn the correction of planning directly (appendix C.3 of the paper)."""
 
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ from backcast.networks.modules import Head
 
 
 class NeuralCorrections(NamedTuple):
-    """Δ(s), an output for each parameter of the values: E[δ ∇q(s̃, ã)] of steps to s; `ahead`, of steps from s.
+    """Δ(s), an output for each parameter of the values: E[δ ∇q(s̃, ã)] over steps to s; if `ahead`, over steps from s.
 
-    δ is the error of a step with the values as they are when it is learned from. Looking forward in control, it mixes
-    the corrections of actions as often as they were taken.
+    δ is the TD error of a step before it is learned from. Looking forward in control, Δ(s) averages the corrections of
+    actions in proportion to how often they were taken.
 
     Attributes:
         size: P.
@@ -29,11 +29,11 @@ class NeuralCorrections(NamedTuple):
 
     @property
     def tabled(self) -> type[Tabled]:
-        """Corrections, and nothing else."""
+        """The table of corrections."""
         return TabledCorrections
 
     def heads(self) -> dict[str, Head]:
-        """All corrections."""
+        """A head with an output for each parameter."""
         return {"correction": Head(self.size)}
 
     def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
@@ -42,7 +42,7 @@ class NeuralCorrections(NamedTuple):
         return squares(self.corrections(network, states) - experienced(network, lesson))
 
     def corrections(self, network: ModelNet, refs: jax.Array) -> jax.Array:
-        """Of n states, (n, P)."""
+        """The corrections of n states, (n, P)."""
         rows: jax.Array = network(refs, "correction")
         return rows
 

@@ -1,8 +1,8 @@
-"""What agents with a network ask of a model.
+"""The interface of models computed by networks.
 
-A model says which heads its network needs, what it loses on what was experienced, and what planning asks: a backward
-model, which pairs may have led to a state; a forward model, what is expected to follow each action; an abstract model,
-how values should change. After a run it says in tables what it has learned of numbered states.
+A model defines the heads of its network and its loss. For planning, a backward model returns the pairs that may have
+led to a state, a forward model the expected target of each action, and an abstract model the correction of the values.
+After a run, a model returns tables of what it has learned about numbered states.
 """
 
 from collections.abc import Callable
@@ -15,23 +15,23 @@ from backcast.models.neural.tables import Tabled
 from backcast.networks.modules import Function, Head, Params
 from backcast.values.neural import Eyes, NeuralValues, Transitions
 
-Best = Callable[[jax.Array], jax.Array]  # from observations (n, …) to max_a q, (n,)
+Best = Callable[[jax.Array], jax.Array]  # maps observations (n, …) to max_a q, (n,)
 
 
 class ModelNet(NamedTuple):
-    """The network of a model, with its parameters and the eyes that see states."""
+    """The network of a model with its parameters, and the function `eyes` from stored states to observations."""
 
     function: Function
     params: Params
     eyes: Eyes
 
     def __call__(self, refs: jax.Array, *heads: str) -> Any:
-        """The outputs of some heads for states as memories hold them, (n, …); of one head, its outputs alone."""
+        """The outputs of some heads for stored states (n, …); for one head, its outputs alone."""
         return self.function(self.params, self.eyes(refs), *heads)
 
 
 class Remembered(NamedTuple):
-    """Pairs of a state and an action that were experienced, and what followed; each (m, …)."""
+    """Remembered pairs of state and action, and the states that followed; each (m, …)."""
 
     s: jax.Array
     a: jax.Array
@@ -39,15 +39,15 @@ class Remembered(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """Ways of some steps along the trajectory, from a pair s̃, ã to the state s that was arrived at; each (n, …).
+    """Paths of several steps along the trajectory, from a pair s̃, ã to a state s; each (n, …).
 
     Attributes:
-        s: the states s̃ where they begin.
-        a: the actions ã.
-        r: what was earned on the way, discounted.
-        s2: the states s where they end.
-        carried: 1 if no episode ended on the way, else 0: then s is nothing to s̃.
-        weight: how often each counts; 0 if the trajectory does not reach so far back, or to no pair.
+        s: the first states s̃.
+        a: the first actions ã.
+        r: the discounted reward on the path.
+        s2: the last states s.
+        carried: 1 if no episode ended on the path, else 0: then s̃ does not bootstrap from s.
+        weight: the weight of each path; 0 if the trajectory is too short, or the path begins with a restart.
     """
 
     s: jax.Array
@@ -59,17 +59,17 @@ class Ways(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What a model learns from.
+    """The input of a model's loss.
 
     Attributes:
         batch: transitions.
-        ways: of as many steps as the model looks back, if these are several; else None.
-        pairs: what is remembered, for models that ask for it.
-        values: whose corrections are learned, and the function of their network.
-        params: its parameters.
-        target: parameters that values are bootstrapped from.
+        ways: paths of as many steps as the model spans; None for one step.
+        pairs: remembered pairs, for models that use candidates.
+        values: the values, for models that learn corrections.
+        params: the parameters of the values.
+        target: the parameters from which values bootstrap.
         discount: γ.
-        key: of JAX.
+        key: random key of JAX.
     """
 
     batch: Transitions
@@ -86,11 +86,12 @@ class Before(NamedTuple):
     """Pairs that may have led to each of n states.
 
     Attributes:
-        seen: observations of their states: (m, …) the same for all n, or (n, m, …).
-        a: their actions, likewise; None: all actions of each of these states, one after the other.
-        weight: (n, pairs) the probability of each; of pairs that were drawn, 1.
-        reward: (n, pairs) earned on the way, or (n, 1).
-        carried: (n, pairs) the probability that no episode ended on the way, of models of several steps; else None.
+        seen: observations of their states, (m, …) if the same for all n, otherwise (n, m, …).
+        a: their actions, likewise; None: all actions of each of these states, in order.
+        weight: (n, pairs), the probability of each pair; 1 for sampled pairs.
+        reward: (n, pairs) or (n, 1), the reward on the path.
+        carried: (n, pairs), for models over several steps, the probability that no episode ended on the path; else
+            None.
     """
 
     seen: jax.Array
@@ -113,40 +114,40 @@ class Before(NamedTuple):
 
 
 class NeuralBackwardModel(Protocol):
-    """Says what led to a state."""
+    """A backward model: what led to a state?"""
 
     @property
     def steps(self) -> int:
-        """How many steps it looks back."""
+        """The number of steps it looks back."""
 
     @property
     def tabled(self) -> type[Tabled]:
-        """What its tables are read as."""
+        """The class of its tables."""
 
     def heads(self) -> dict[str, Head]:
-        """What its network has on top of the body."""
+        """The heads of its network."""
 
     def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """What it loses, the mean: minus the log-likelihood of what led here, and `reward_loss`."""
+        """The mean loss: the negative log-likelihood of the pair that led here, plus `reward_loss`."""
 
     def reward_loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """What it loses of rewards, the mean; it is learned by itself where the objective is not likelihood."""
+        """The mean loss of rewards, which is added to every objective."""
 
     def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered, key: jax.Array) -> Before:
-        """The pairs that may have led to states, n of them, as memories hold them."""
+        """The pairs that may have led to each of n stored states."""
 
     def table(self, network: ModelNet, pairs: jax.Array, discount: jax.Array) -> tuple[jax.Array, ...]:
-        """P←(s̃, ã | s), rewards and, over several steps, discounts, each (S, S·A), of S numbered states.
+        """P←(s̃, ã | s), rewards and, over several steps, discounts, each (S, S·A), for S numbered states.
 
         Args:
             network: the network.
-            pairs: (S·A,) how many times each is remembered.
-            discount: (S,) γ, or 0 where a state ends the episode.
+            pairs: (S·A,), how often each pair is in memory.
+            discount: (S,), γ, or 0 where a state ends the episode.
         """
 
 
 class NeuralForwardModel(Protocol):
-    """Says what follows a state and an action."""
+    """A forward model: what follows a state and an action?"""
 
     @property
     def n_actions(self) -> int:
@@ -154,45 +155,45 @@ class NeuralForwardModel(Protocol):
 
     @property
     def tabled(self) -> type[Tabled]:
-        """What its tables are read as."""
+        """The class of its tables."""
 
     def heads(self) -> dict[str, Head]:
-        """What its network has on top of the body."""
+        """The heads of its network."""
 
     def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """What it loses, the mean: minus the log-likelihood of what followed, and `reward_loss`."""
+        """The mean loss: the negative log-likelihood of the next state, plus `reward_loss`."""
 
     def reward_loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """What it loses of rewards and ends, the mean; learned by itself where the objective is not likelihood."""
+        """The mean loss of rewards and terminations, which is added to every objective."""
 
     def targets(
         self, network: ModelNet, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
     ) -> jax.Array:
-        """E[r + γ̄(s') max_a' q(s', a')] of each action in n states, (n, A)."""
+        """E[r + γ̄(s') max_a' q(s', a')] for each action in n states, (n, A)."""
 
     def table(self, network: ModelNet, states: jax.Array, discount: jax.Array) -> tuple[jax.Array, ...]:
-        """P(s' | s, a) and rewards, each (S, A, S), and ends, (S,); states (S,) followed so many times in memory."""
+        """P(s' | s, a) and rewards, each (S, A, S), and ends; `states` (S,) counts the next states in memory."""
 
 
 class NeuralCorrectionModel(Protocol):
-    """Says how values should change when the agent thinks of a state, and nothing of what led there or follows."""
+    """An abstract model: how should the values change when planning from a state?"""
 
     @property
     def tabled(self) -> type[Tabled]:
-        """What its tables are read as."""
+        """The class of its tables."""
 
     def heads(self) -> dict[str, Head]:
-        """What its network has on top of the body."""
+        """The heads of its network."""
 
     def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """Half the squared error of the correction, the mean."""
+        """The mean of half the squared error of the correction."""
 
     def corrections(self, network: ModelNet, refs: jax.Array) -> jax.Array:
-        """Of all parameters of the values, (n, P)."""
+        """The corrections of all parameters of the values, (n, P)."""
 
     def table(self, network: ModelNet, times: jax.Array, discount: jax.Array) -> tuple[jax.Array, ...]:
         """The corrections of S numbered states, (S, P)."""
 
 
 NeuralModel = NeuralBackwardModel | NeuralForwardModel | NeuralCorrectionModel
-Objective = Callable[[Any, ModelNet, Lesson], jax.Array]  # what a model loses, the mean
+Objective = Callable[[Any, ModelNet, Lesson], jax.Array]  # the mean loss of a model

@@ -1,4 +1,4 @@
-"""Deterministic forward models: the mean of the next observation, which need not exist where chance decides."""
+"""Deterministic forward models: the mean of the next observation, which may not exist if transitions are random."""
 
 import math
 from typing import NamedTuple
@@ -13,10 +13,10 @@ from backcast.networks.modules import Head
 
 
 class DeterministicForward(NamedTuple):
-    """x̂(s, a) = x(s) + m(s, a), learned by squares; r(s, a), and the probability c(s, a) that the episode goes on.
+    """x̂(s, a) = x(s) + m(s, a), by least squares; r(s, a), and the probability c(s, a) that the episode continues.
 
     Attributes:
-        shape: of an observation.
+        shape: shape of an observation.
         n_actions: A.
     """
 
@@ -29,19 +29,19 @@ class DeterministicForward(NamedTuple):
         return TabledForward
 
     def heads(self) -> dict[str, Head]:
-        """The move of the observation, the reward and the log-odds of going on, of each action."""
+        """For each action, the change of the observation, the reward, and the log-odds that the episode continues."""
         moves = Head(self.n_actions * math.prod(self.shape))
         return {"move": moves, "reward": Head(self.n_actions), "goes_on": Head(self.n_actions)}
 
     def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """½ |x(s') − x̂(s, a)|², and what is lost of rewards and ends."""
+        """½ |x(s') − x̂(s, a)|², plus `reward_loss`."""
         batch = lesson.batch
         after = self.predicted(network, batch.s)[jnp.arange(len(batch.a)), batch.a]
         off = (network.eyes(batch.s2) - after).reshape(len(batch.a), -1)
         return 0.5 * (off**2).sum(axis=1).mean() + self.reward_loss(network, lesson)
 
     def reward_loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """Cross-entropy of whether s' ends the episode, and half the squared error of the reward."""
+        """Cross-entropy of whether s' ends the episode, plus half the squared error of the reward."""
         batch = lesson.batch
         earned, odds = (
             jnp.take_along_axis(rows, batch.a[:, None], axis=1)[:, 0] for rows in network(batch.s, "reward", "goes_on")
@@ -50,7 +50,7 @@ class DeterministicForward(NamedTuple):
         return (0.5 * (batch.r - earned) ** 2 - going).mean()
 
     def predicted(self, network: ModelNet, refs: jax.Array) -> jax.Array:
-        """x̂(s, a) of all actions in n states, (n, A, …)."""
+        """x̂(s, a) for all actions in n states, (n, A, …)."""
         seen, moves = network.eyes(refs), network(refs, "move")
         return seen[:, None] + moves.reshape(len(seen), self.n_actions, *self.shape)
 
@@ -67,7 +67,7 @@ class DeterministicForward(NamedTuple):
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """P(s' | s, a) and rewards, each (S, A, S), and whether (s, a) is more likely than not to end, (S, A).
 
-        P is 1 for the state that x̂(s, a) is, by the rule of `backcast.models.neural.nearness`, or 0 for all.
+        P is 1 for the state that matches x̂(s, a) (`backcast.models.neural.nearness`); if none does, P is 0.
         """
         everywhere = jnp.arange(states.size)
         after, (reward, odds) = self.predicted(network, everywhere), network(everywhere, "reward", "goes_on")

@@ -1,12 +1,13 @@
-"""Generative backward models: imagine the observation before, the literature's approach, to compare with.
+"""Generative backward models: draw the previous observation, as is usual in the literature; a baseline.
 
-Given what is seen of s, a mixture of K components has for each a weight w_k, a distribution of each coordinate of the
-earlier observation x̃, independent of the others, and one of the action ã:
+Given the observation of s, each of K mixture components has a weight w_k, an independent distribution of each
+coordinate of the earlier observation x̃, and a distribution of the action ã:
 
     P(x̃, ã | s) = Σ_k w_k Π_i p_ki(x̃_i) π_k(ã)
 
-Vectors (one-hot, coordinates, a Box) have Gaussians around x(s) + m_k(s), images Bernoulli variables for each pixel,
-whose values are between 0 and 1. It is learned by likelihood, and planning draws from it: what is drawn need not exist.
+The coordinates of vectors (one-hot, coordinates, a Box) are Gaussian around x(s) + m_k(s); the pixels of images, which
+are between 0 and 1, are Bernoulli variables. The model is trained by maximum likelihood. Planning samples from it, and
+the sampled states may not exist.
 """
 
 import math
@@ -36,10 +37,10 @@ class GenerativeBackward(NamedTuple):
     """P(x̃, ã | s) over all observations, and rewards r(s, ã).
 
     Attributes:
-        shape: of an observation; (m,) is a vector, anything else an image.
+        shape: shape of an observation; (m,) is a vector, any other an image.
         n_actions: A.
         components: K.
-        samples: pairs that are drawn for each state that is planned from.
+        samples: number of pairs drawn for each state that is planned from.
     """
 
     shape: tuple[int, ...]
@@ -59,7 +60,7 @@ class GenerativeBackward(NamedTuple):
 
     @property
     def width(self) -> int:
-        """D, the coordinates of an observation."""
+        """D, the number of coordinates of an observation."""
         return math.prod(self.shape)
 
     @property
@@ -68,7 +69,7 @@ class GenerativeBackward(NamedTuple):
         return len(self.shape) == 1
 
     def heads(self) -> dict[str, Head]:
-        """Weights, actions and coordinates of the components, which begin apart from each other, and rewards."""
+        """Weights, actions and coordinates of the components, which are initialised differently, and rewards."""
         actions, coordinates = self.components * self.n_actions, self.components * self.width
         heads = {"weight": Head(self.components), "action": Head(actions), "place": Head(coordinates, zero=False)}
         return {
@@ -78,7 +79,7 @@ class GenerativeBackward(NamedTuple):
         }
 
     def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """−log P(x̃, ã | s') of transitions, and half the squared error of the reward."""
+        """−log P(x̃, ã | s') of transitions, plus half the squared error of the reward."""
         batch = lesson.batch
         mixture, earlier = self.mixture(network, batch.s2), network.eyes(batch.s)
         by_component = self._log_density(mixture, earlier.reshape(len(earlier), 1, -1)) + mixture.weight
@@ -93,7 +94,7 @@ class GenerativeBackward(NamedTuple):
         return 0.5 * ((batch.r - earned) ** 2).mean()
 
     def mixture(self, network: ModelNet, refs: jax.Array) -> Mixture:
-        """The components for states as memories hold them."""
+        """The components for stored states."""
         weight, action, place = network(refs, "weight", "action", "place")
         n, K, D = len(weight), self.components, self.width
         place = place.reshape(n, K, D)
@@ -105,7 +106,7 @@ class GenerativeBackward(NamedTuple):
         return Mixture(jax.nn.log_softmax(weight), actions, coordinates)
 
     def before(self, network: ModelNet, refs: jax.Array, pairs: Remembered, key: jax.Array) -> Before:
-        """Some pairs, drawn: (n, samples) of them."""
+        """Sampled pairs, (n, samples)."""
         mixture, n = self.mixture(network, refs), len(refs)
         of_component, of_action, of_place = jax.random.split(key, 3)
         k = jax.random.categorical(of_component, mixture.weight[:, None], axis=2, shape=(n, self.samples))
@@ -117,9 +118,9 @@ class GenerativeBackward(NamedTuple):
         return Before(seen, a, jnp.ones_like(reward), reward)
 
     def table(self, network: ModelNet, pairs: jax.Array, discount: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """P←(s̃, ã | s) and rewards, each (S, S·A); rows sum to less than 1 if others than existing states are imagined.
+        """P←(s̃, ã | s) and rewards, each (S, S·A); rows sum to less than 1 if the model invents states.
 
-        Which imagined observation is which state is said in `backcast.models.neural.nearness`.
+        `backcast.models.neural.nearness` defines which observations match which state.
         """
         everywhere = jnp.arange(pairs.size // self.n_actions)
         mixture, seen = self.mixture(network, everywhere), network.eyes(everywhere)
@@ -138,7 +139,7 @@ class GenerativeBackward(NamedTuple):
         return (x * jax.nn.log_sigmoid(logits) + (1 - x) * jax.nn.log_sigmoid(-logits)).sum(axis=2)
 
     def _log_mass(self, mixture: Mixture, x: jax.Array, within: jax.Array) -> jax.Array:
-        """The log-probability (n, K) of imagining an existing observation x (D,), or one that is so near."""
+        """The log-probability (n, K) of drawing an observation that matches the existing one x (D,)."""
         if self.draws_vectors:
             mean, spread = mixture.coordinates
             low, high = ((x + side - mean) / jnp.exp(spread) for side in (-within, within))

@@ -1,14 +1,15 @@
-"""What models by networks are learned by: the likelihood of what happened, or the corrections that planning makes.
+"""Objectives of models by networks: the likelihood of observations, or the error of the expected correction.
 
-Planner-aware (PlanML, appendix C.3 of the paper), a model's parameters θ move so that the correction of values that it
-expects is that of experience. Of transition i, with o_i = (s̃_i, ã_i) the pair that led to s_i,
+Planner-aware learning (PlanML, appendix C.3 of the paper) changes a model's parameters θ so that its expected
+correction of the values agrees with that of experience. For transition i, with o_i = (s̃_i, ã_i) the pair that led to
+s_i, the loss is
 
     backward   ½ |Σ_o P_θ(o | s_i) Δ(o, s_i) − Δ_i|²,    Δ(o, s) = (r_θ(o, s) + γ max_a q(s, a) − q(o)) ∇q(o)
     forward    ½ |E_θ[Δ(s_i, a_i, s')] − Δ_i|²,          Δ(s, a, s') = (r_θ + γ̄_θ max_a' q(s', a') − q(s, a)) ∇q(s, a)
 
-and Δ_i the same of the real reward and what really happened. ∇q is by all parameters of the values, which are held
-fixed, as they are when the model learns. The gradient by θ is taken through probabilities and rewards alike; rewards
-(and ends) are besides regressed on those of experience, as always.
+where Δ_i is the correction by the observed reward and outcome. ∇q is the gradient with respect to all parameters of the
+values, which are held fixed. The gradient with respect to θ passes through probabilities and rewards. Rewards and
+terminations are also fitted to those observed, as with the likelihood.
 """
 
 import jax
@@ -18,12 +19,12 @@ from backcast.models.neural.contract import Lesson, ModelNet, NeuralBackwardMode
 
 
 def likelihood(model: NeuralBackwardModel | NeuralForwardModel, network: ModelNet, lesson: Lesson) -> jax.Array:
-    """What the model says itself that it loses."""
+    """The loss of the model itself."""
     return model.loss(network, lesson)
 
 
 def planner_aware_backward(model: NeuralBackwardModel, network: ModelNet, lesson: Lesson) -> jax.Array:
-    """The squared error of the expected correction of what led to s', and what is lost of rewards."""
+    """Half the squared error of the expected correction of what led to s', plus the loss of rewards."""
     batch, values, params = lesson.batch, lesson.values, lesson.params
     before = model.before(network, batch.s2, lesson.pairs, lesson.key)
     best = values.best(params, lesson.target, network.eyes(batch.s2))
@@ -37,7 +38,7 @@ def planner_aware_backward(model: NeuralBackwardModel, network: ModelNet, lesson
 
 
 def planner_aware_forward(model: NeuralForwardModel, network: ModelNet, lesson: Lesson) -> jax.Array:
-    """The squared error of the expected correction of (s, a), and what is lost of rewards and ends."""
+    """Half the squared error of the expected correction of (s, a), plus the loss of rewards and terminations."""
     batch, values, params = lesson.batch, lesson.values, lesson.params
 
     def best(seen: jax.Array) -> jax.Array:
@@ -59,7 +60,7 @@ def experienced(network: ModelNet, lesson: Lesson) -> jax.Array:
 
 
 def squares(rows: jax.Array) -> jax.Array:
-    """½ |row|², the mean."""
+    """The mean of ½ |row|²."""
     return 0.5 * (rows**2).sum(axis=1).mean()
 
 

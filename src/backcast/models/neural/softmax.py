@@ -1,6 +1,6 @@
 """Models over numbered states: the paper's softmax rows, computed by a network.
 
-With a linear network on one-hot observations, plain gradient steps and batches of one transition, they are the tables
+With a linear network on one-hot observations, plain gradient steps and batches of one transition, they equal the tables
 of `backcast.models.backward` and `backcast.models.forward`.
 """
 
@@ -36,7 +36,7 @@ class SoftmaxBackward(NamedTuple):
         return {"before": Head(pairs), "reward": Head(pairs if self.n_actions == 1 else 1)}
 
     def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """Cross-entropy of the pair that led to s', and half the squared error of its reward."""
+        """Cross-entropy of the pair that led to s', plus half the squared error of its reward."""
         batch = lesson.batch
         own = _at(jax.nn.log_softmax(network(batch.s2, "before")), batch.s * self.n_actions + batch.a)
         return self.reward_loss(network, lesson) - own.mean()
@@ -60,7 +60,7 @@ class SoftmaxBackward(NamedTuple):
 
 
 class SoftmaxForward(NamedTuple):
-    """P(s' | s, a): a softmax over all states; rewards r(s, s') in prediction and r(s') in control; and ends."""
+    """P(s' | s, a): a softmax over all states; rewards r(s, s') in prediction and r(s') in control; terminations."""
 
     n_states: int
     n_actions: int
@@ -71,19 +71,19 @@ class SoftmaxForward(NamedTuple):
         return TabledForward
 
     def heads(self) -> dict[str, Head]:
-        """Logits of next states for each action, rewards of next states or of the state, and whether it goes on."""
+        """Logits of next states for each action, rewards, and log-odds that a state is not terminal."""
         rewards = self.n_states if self.n_actions == 1 else 1
         return {"after": Head(self.n_actions * self.n_states), "reward": Head(rewards), "goes_on": Head(2)}
 
     def loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """Cross-entropies of s' and of whether it ends the episode, and half the squared error of the reward."""
+        """Cross-entropy of s', plus `reward_loss`."""
         batch = lesson.batch
         rows = self._by_action(network(batch.s, "after"))
         logits = jnp.take_along_axis(rows, batch.a[:, None, None], axis=1)[:, 0]
         return self.reward_loss(network, lesson) - _at(jax.nn.log_softmax(logits), batch.s2).mean()
 
     def reward_loss(self, network: ModelNet, lesson: Lesson) -> jax.Array:
-        """Cross-entropy of whether s' ends the episode, and half the squared error of the reward."""
+        """Cross-entropy of whether s' ends the episode, plus half the squared error of the reward."""
         batch = lesson.batch
         by_pair, (by_state, going) = network(batch.s, "reward"), network(batch.s2, "reward", "goes_on")
         earned = _at(by_pair, batch.s2) if self.n_actions == 1 else by_state[:, 0]
@@ -93,7 +93,7 @@ class SoftmaxForward(NamedTuple):
     def targets(
         self, network: ModelNet, refs: jax.Array, pairs: Remembered, best: Best, discount: jax.Array
     ) -> jax.Array:
-        """Σ_s' P(s' | s, a) (r + γ̄(s') max_a' q(s', a')); in prediction states of which nothing is known go on."""
+        """Σ_s' P(s' | s, a) (r + γ̄(s') max_a' q(s', a')); in prediction, unknown states are not terminal."""
         everywhere = jnp.arange(self.n_states)
         rows, by_pair = network(refs, "after", "reward")
         by_state, going = network(everywhere, "reward", "goes_on")

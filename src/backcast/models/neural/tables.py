@@ -1,4 +1,4 @@
-"""What models by networks have learned of a finite world, in tables, so that they are read like all other models."""
+"""Tables of what models by networks have learned of a finite world, readable like all other models."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -10,23 +10,23 @@ from backcast.models.readable import Known, LearnedBackward, LearnedBoth, Learne
 
 
 class Tabled(Protocol):
-    """Tables that say how they are asked."""
+    """Tables of a model."""
 
     def __init__(self, *tables: Vector) -> None: ...
 
     def learned(self, n_states: int, n_actions: int, values: Vector) -> object:
-        """As it is asked."""
+        """The readable model."""
 
 
 class TabledBackward(NamedTuple):
-    """P←(s̃, ã | s) and rewards of all states and pairs, each (S, S·A); over several steps their discounts as well."""
+    """P←(s̃, ã | s) and rewards of all states and pairs, each (S, S·A); over several steps also discounts."""
 
     probability: Vector
     reward: Vector
     discount: Vector | None = None
 
     def predecessors(self, s: int) -> Known:
-        """All pairs that may lead to s; a row that is not known has none."""
+        """All pairs that may lead to s; none for an unknown row."""
         keys = np.flatnonzero(self.probability[s] > 0)
         carried = None if self.discount is None else self.discount[s, keys]
         return Known(keys, self.probability[s, keys], self.reward[s, keys], carried)
@@ -40,12 +40,12 @@ class TabledBackward(NamedTuple):
         return False
 
     def learned(self, n_states: int, n_actions: int, values: Vector) -> LearnedBackward:
-        """As it is asked."""
+        """The readable model."""
         return LearnedBackward(self, n_states, n_actions, values)
 
 
 class TabledForward(NamedTuple):
-    """P(s' | s, a) and rewards, each (S, A, S), and ends: (S,) of next states, or (S, A) of pairs."""
+    """P(s' | s, a) and rewards, each (S, A, S), and ends, (S,) by next state or (S, A) by pair."""
 
     probability: Vector
     reward: Vector
@@ -58,30 +58,30 @@ class TabledForward(NamedTuple):
         return Known(keys, self.probability[s, a, keys], self.reward[s, a, keys], ends=ends)
 
     def reward_by_state(self) -> Vector | None:
-        """Rewards belong to pairs and what follows."""
+        """Rewards belong to transitions."""
         return None
 
     def ends_by_state(self) -> Mask | None:
-        """Whether a state is more likely to end the episode than not, if it is states that end it."""
+        """Whether a state is more likely to end the episode than not; None if pairs end it."""
         return self.ends if self.ends.ndim == 1 else None
 
     def learned(self, n_states: int, n_actions: int, values: Vector) -> LearnedForward:
-        """As it is asked."""
+        """The readable model."""
         return LearnedForward(self, n_states, n_actions, values)
 
 
 class TabledCorrections(NamedTuple):
-    """Corrections Δ(s) of the parameters of the values, (S, P), as `Runs.weights` has them: all there is to ask."""
+    """Corrections Δ(s) of the parameters of the values, (S, P), in the order of `Runs.weights`."""
 
     correction: Vector
 
     def learned(self, n_states: int, n_actions: int, values: Vector) -> "TabledCorrections":
-        """As it is."""
+        """The table itself."""
         return self
 
 
 def learned_of(tables: Sequence[Tabled], values: Vector) -> object:
-    """Models that can be asked, as `Runs.models` has them: one, or one of each direction."""
+    """The readable models, as in `Runs.models`: one, or one of each direction."""
     n_states, n_actions = values.shape
     found: list[Any] = [table.learned(n_states, n_actions, values) for table in tables]
     return LearnedBoth(*found) if len(found) == 2 else found[0]
