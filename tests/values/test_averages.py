@@ -177,7 +177,7 @@ def test_at_equal_updates_in_a_channelling_chain_td_that_averages_is_better():
 @pytest.mark.parametrize(
     ("kind", "settings", "words"),
     [
-        ("backward", {}, "schedule: 'average' .* all values by one map, .*; use model='counts', or add sample or top"),
+        ("backward", {}, "schedule: 'average' .* all values by one map .*; use model='counts', or add sample or top"),
         ("backward", {"model": "softmax", "horizon": 2}, "a backward step of a softmax"),
         ("backward", {"depth": 2}, "a backward step of a softmax"),
         ("backward", {"lam": 0.5, "lam_by": "mc"}, "a backward step of a softmax"),
