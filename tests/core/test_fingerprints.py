@@ -108,6 +108,17 @@ def test_what_nobody_can_describe_has_no_fingerprint():
         code_of(SOURCE.replace("STEP = 0.5", "STEP = object()"))
 
 
+def test_classes_of_python_are_described_by_name():
+    """An inner function mentions those in its annotations. Their instances have no name."""
+    with_sequence, with_set = (
+        code_of(SOURCE.replace("STEP = 0.5", f"from collections.abc import {name} as STEP"))[0]
+        for name in ("Sequence", "Set")
+    )
+    assert with_sequence != with_set
+    with pytest.raises(IndescribableError, match="Counter"):
+        code_of(SOURCE.replace("STEP = 0.5", "from collections import Counter\nSTEP = Counter()"))
+
+
 THEIRS = """
 from typing import NamedTuple
 from backcast.extending import NoModel, NoPlanner, part, register

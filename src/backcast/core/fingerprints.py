@@ -105,7 +105,7 @@ class _Reach:
             self.add(inner or value, _options(value))
         elif isinstance(value, type) and hasattr(value, "_fields"):
             self.add_class(value)
-        elif not _is_library(getattr(value, "__module__", None) or "") and not _is_error(value):
+        elif not _is_library(getattr(value, "__module__", None) or "") and not _is_known_class(value):
             raise IndescribableError(f"{value!r}")
         return _name(value)
 
@@ -146,8 +146,11 @@ def _content(module: types.ModuleType) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _is_error(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseException)
+def _is_known_class(value: object) -> bool:
+    """Whether this is an exception, or a class of Python's own, as annotations of inner functions mention."""
+    if not isinstance(value, type):
+        return False
+    return issubclass(value, BaseException) or value.__module__.partition(".")[0] in sys.stdlib_module_names
 
 
 def _is_library(module: str) -> bool:

@@ -1,5 +1,7 @@
 """Arithmetic that is fast in compiled loops and bitwise reproducible wherever it is inlined."""
 
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from backcast.core.compiling import intrinsic, kernel, types
 
 E = 2.718281828459045
 _EIGHT = ir.VectorType(ir.DoubleType(), 8)
+_Term = Callable[[Any, Any], Any]
 
 
 def _fma(a: float, b: float, c: float) -> float:
@@ -44,48 +47,90 @@ def high_product(typing_context: Any, a: Any, b: Any) -> Any:
     return types.uint64(types.uint64, types.uint64), generate
 
 
-def dot_in_order(x: Vector, y: Vector) -> float:
-    """The interpreted version of `dot`."""
-    whole = x.size - x.size % 8
+def sum_in_eight(terms: Vector) -> float:
+    """The sum of all terms in eight parallel sums: the k-th is of terms k, k + 8, …; the first also of what is left."""
+    whole = terms.size - terms.size % 8
     sums = np.zeros(8)
     for k in range(0, whole, 8):
-        sums += x[k : k + 8] * y[k : k + 8]
-    for k in range(whole, x.size):
-        sums[0] += x[k] * y[k]
-    a, b, c, d, e, f, g, h = sums.tolist()
-    return ((a + b) + (c + d)) + ((e + f) + (g + h))
+        sums += terms[k : k + 8]
+    for k in range(whole, terms.size):
+        sums[0] += terms[k]
+    return float(_total(sums.tolist(), operator.add))
+
+
+def dot_in_order(x: Vector, y: Vector) -> float:
+    """The interpreted version of `dot`."""
+    return sum_in_eight(x * y)
 
 
 @intrinsic(interpreted=dot_in_order)
 def dot(typing_context: Any, x: Any, y: Any) -> Any:
-    """The product xᵀy, in eight parallel sums: a single sum would wait for each addition before the next.
-
-    The eight sums form one vector, whatever the machine's vector size: the order of additions is fixed.
-    """
+    """The product xᵀy, summed as in `sum_in_eight`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, y = (make_array(kind)(context, builder, each) for kind, each in zip(signature.args, arguments, strict=True))
-        size = builder.extract_value(x.shape, 0)
-        whole = builder.and_(size, size.type(-8))
-        sums = cgutils.alloca_once_value(builder, _EIGHT([0.0] * 8))
+        (total,) = _sums_in_eight(context, builder, signature, arguments, (builder.fmul,))
+        return total
 
-        def product(k: Any, kind: Any) -> Any:
-            places = [builder.bitcast(builder.gep(array.data, [k]), kind.as_pointer()) for array in (x, y)]
-            return builder.fmul(*(builder.load(place, align=8) for place in places))
+    return (types.float64(x, y), generate) if _hold_floats(x, y) else None
 
-        with cgutils.for_range_slice(builder, size.type(0), whole, size.type(8), size.type) as (k, _):
-            builder.store(builder.fadd(builder.load(sums), product(k, _EIGHT)), sums)
-        first = builder.bitcast(sums, _EIGHT.element.as_pointer())
-        with cgutils.for_range_slice(builder, whole, size, size.type(1), size.type) as (k, _):
-            builder.store(builder.fadd(builder.load(first), product(k, _EIGHT.element)), first)
-        found = [builder.extract_element(builder.load(sums), ir.IntType(32)(k)) for k in range(8)]
-        while len(found) > 1:
-            found = [builder.fadd(*found[k : k + 2]) for k in range(0, len(found), 2)]
-        return found[0]
 
-    if all(isinstance(kind, types.Array) and kind.layout == "C" and kind.dtype == types.float64 for kind in (x, y)):
-        return types.float64(x, y), generate
-    return None
+def squares_in_order(x: Vector, weight: Vector) -> tuple[float, float]:
+    """The interpreted version of `squares`."""
+    return sum_in_eight(x * x), sum_in_eight(weight * (x * x))
+
+
+@intrinsic(interpreted=squares_in_order)
+def squares(typing_context: Any, x: Any, weight: Any) -> Any:
+    """The sums Σ x² and Σ weight · x², each summed as in `sum_in_eight`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def square(x: Any, weight: Any) -> Any:
+            return builder.fmul(x, x)
+
+        def weighted(x: Any, weight: Any) -> Any:
+            return builder.fmul(weight, builder.fmul(x, x))
+
+        sums = _sums_in_eight(context, builder, signature, arguments, (square, weighted))
+        return context.make_tuple(builder, signature.return_type, sums)
+
+    return (types.UniTuple(types.float64, 2)(x, weight), generate) if _hold_floats(x, weight) else None
+
+
+def _hold_floats(*kinds: Any) -> bool:
+    return all(isinstance(kind, types.Array) and kind.layout == "C" and kind.dtype == types.float64 for kind in kinds)
+
+
+def _sums_in_eight(context: Any, builder: Any, signature: Any, arguments: Any, terms: Sequence[_Term]) -> list[Any]:
+    """Generate code for the sum over k of each term, a function of the k-th elements of the arrays.
+
+    A single sum would wait for each addition before the next. The eight sums form one vector, whatever the machine's
+    vector size: the order of additions is fixed.
+    """
+    arrays = [make_array(kind)(context, builder, each) for kind, each in zip(signature.args, arguments, strict=True)]
+    size = builder.extract_value(arrays[0].shape, 0)
+    whole = builder.and_(size, size.type(-8))
+    eight = [cgutils.alloca_once_value(builder, _EIGHT([0.0] * 8)) for _ in terms]
+    first = [builder.bitcast(sums, _EIGHT.element.as_pointer()) for sums in eight]
+
+    def add(k: Any, kind: Any, sums: Sequence[Any]) -> None:
+        places = [builder.bitcast(builder.gep(array.data, [k]), kind.as_pointer()) for array in arrays]
+        elements = [builder.load(place, align=8) for place in places]
+        for place, term in zip(sums, terms, strict=True):
+            builder.store(builder.fadd(builder.load(place), term(*elements)), place)
+
+    with cgutils.for_range_slice(builder, size.type(0), whole, size.type(8), size.type) as (k, _):
+        add(k, _EIGHT, eight)
+    with cgutils.for_range_slice(builder, whole, size, size.type(1), size.type) as (k, _):
+        add(k, _EIGHT.element, first)
+    lanes = ([builder.extract_element(builder.load(sums), ir.IntType(32)(k)) for k in range(8)] for sums in eight)
+    return [_total(lane, builder.fadd) for lane in lanes]
+
+
+def _total(numbers: list[Any], add: _Term) -> Any:
+    """The sum of eight numbers, added in pairs."""
+    while len(numbers) > 1:
+        numbers = [add(*numbers[k : k + 2]) for k in range(0, len(numbers), 2)]
+    return numbers[0]
 
 
 @kernel

@@ -6,7 +6,6 @@ several seeds; all are kernels. The compiled driver (`backcast.run`) calls `run_
 the same numbers.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from backcast.core.arrays import Vector
 from backcast.core.compiling import intrinsic, kernel, types
 from backcast.core.copies import shifted
 from backcast.core.interaction import EPSILON, Step
+from backcast.core.numerics import squares
 from backcast.core.randomness import Stream, uniform
 from backcast.values.contract import Values
 from backcast.values.policies import act
@@ -54,7 +54,8 @@ class EpisodeState(NamedTuple):
 class Record(NamedTuple):
     """The record of a run, per episode; `made` counts the value updates up to the end of each episode.
 
-    To measure errors in prediction, it holds v_π and which states do not end an episode (1 or 0); empty in control.
+    To measure errors in prediction, it holds v_π, which states do not end an episode (1 or 0), their number, and the
+    last errors of all states; all are empty in control.
     `diverged` (1,) is the step at which values diverged, counted from 1 over all episodes; 0 if they did not.
     """
 
@@ -65,6 +66,8 @@ class Record(NamedTuple):
     rmsve_inner: Vector
     truth: Vector
     inner: Vector
+    n_inner: float
+    errors: Vector
     diverged: NDArray[np.int64]
 
 
@@ -278,20 +281,10 @@ def measure(values: Values, record: Record, episode: int, unit: float) -> None:
 
     Errors are multiplied by `unit`, a power of two, before they are squared, to avoid overflow.
     """
-    everywhere, inner, states = 0.0, 0.0, 0.0
-    for s in range(record.truth.size):
-        error = unit * (_predicted(values, s) - record.truth[s])
-        everywhere += error * error
-        inner += record.inner[s] * (error * error)
-        states += record.inner[s]
+    values.compare(record.truth, unit, record.errors)
+    everywhere, inner = squares(record.errors, record.inner)
     record.rmsve[episode] = np.sqrt(everywhere / record.truth.size) / unit
-    record.rmsve_inner[episode] = np.sqrt(inner / max(1.0, states)) / unit
-
-
-@partial(kernel, fastmath={"reassoc"})
-def _predicted(values: Values, s: int) -> float:
-    """v(s), with its terms summed in any order; used for reports only."""
-    return values.predicted(s)
+    record.rmsve_inner[episode] = np.sqrt(inner / max(1.0, record.n_inner)) / unit
 
 
 def _raised(flag: NDArray[np.uint8]) -> int:

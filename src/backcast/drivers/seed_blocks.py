@@ -182,7 +182,8 @@ def empty_record(episodes: int, world: World | None) -> Record:
     if world is not None and world.is_prediction:
         truth = np.ascontiguousarray(world.truth)  # a view has another type, for which kernels would be recompiled
         inner = np.where(world.mdp.terminal, 0.0, 1.0)
-    errors = episodes if truth.size else 0
+    measured = episodes if truth.size else 0
     steps, made = np.zeros(episodes, dtype=np.int64), np.zeros(episodes, dtype=np.int64)
-    reward, rmsve, rmsve_inner = np.zeros(episodes), np.zeros(errors), np.zeros(errors)
-    return Record(steps, made, reward, rmsve, rmsve_inner, truth, inner, np.zeros(1, dtype=np.int64))
+    reward, rmsve, rmsve_inner = np.zeros(episodes), np.zeros(measured), np.zeros(measured)
+    errors, diverged = np.zeros(truth.size), np.zeros(1, dtype=np.int64)
+    return Record(steps, made, reward, rmsve, rmsve_inner, truth, inner, inner.sum(), errors, diverged)

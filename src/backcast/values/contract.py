@@ -32,8 +32,8 @@ class Values(Protocol):
     def probe(self, s: int, a: int) -> float:
         """A number that is large where q(s, a) diverges."""
 
-    def predicted(self, s: int) -> float:
-        """v(s), in prediction."""
+    def compare(self, truth: Vector, unit: float, errors: Vector) -> None:
+        """Write unit · (v(s) − truth[s]) of each state into `errors`, in prediction."""
 
     def move(self, pair: int, target: float, alpha: float) -> None:
         """Make a step of size α towards a target: of q(s, a) in a table, along φ(s, a) if values are linear."""

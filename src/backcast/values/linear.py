@@ -82,9 +82,10 @@ class LinearValues(NamedTuple):
         first = self.features.offset[s]
         return self.w[a * self.n_features + self.features.which[first]] if first < self.features.offset[s + 1] else 0.0
 
-    def predicted(self, s: int) -> float:
-        """v(s), in prediction."""
-        return self.get(s, 0)
+    def compare(self, truth: Vector, unit: float, errors: Vector) -> None:
+        """Write unit · (v(s) − truth[s]) of each state into `errors`, in prediction."""
+        for s in range(truth.size):
+            errors[s] = unit * (self.get(s, 0) - truth[s])
 
     def best(self, s: int) -> float:
         """max_a q(s, a)."""

@@ -84,9 +84,11 @@ class TableValues(NamedTuple):
         """A number that is large where q(s, a) diverges."""
         return self.get(s, a)
 
-    def predicted(self, s: int) -> float:
-        """v(s), in prediction."""
-        return self.affine[0] * self.u[s] + self.affine[1]
+    def compare(self, truth: Vector, unit: float, errors: Vector) -> None:
+        """Write unit · (v(s) − truth[s]) of each state into `errors`, in prediction."""
+        scale, shift = self.affine[0], self.affine[1]
+        for s in range(truth.size):
+            errors[s] = unit * (scale * self.u[s] + shift - truth[s])
 
     def best(self, s: int) -> float:
         """max_a q(s, a)."""
