@@ -174,7 +174,7 @@ class Runs:
     def __repr__(self) -> str:
         n, episodes = self.steps.shape
         what = (
-            f"mean RMSVE {np.nanmean(self.rmsve):.3f}"
+            f"mean RMSVE {np.nanmean(self.rmsve):.4g}"
             if self.rmsve is not None
             else f"mean steps per episode {self.steps[self.steps >= 0].mean():.1f}, mean reward"
             f" {np.nanmean(self.reward):.3g}"

@@ -176,7 +176,9 @@ def train(
     """
     check_agent(agent)
     if not isinstance(env, gymnasium.Env):
-        raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
+        how = ", as gymnasium.make makes it" if isinstance(env, str) else ""
+        how = "; backcast.run runs agents in a World" if isinstance(env, World) else how
+        raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment{how}")
     length = check_length(episodes, steps, _seeds(seed, seeds))
     limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
     with watching("training", (length.episodes or length.steps or 1) * len(length.seeds), progress) as advance:
