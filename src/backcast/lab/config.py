@@ -250,7 +250,8 @@ def _usual(setting: Setting) -> Any:
 
 
 def _described(setting: Setting, form: Form, usual: object) -> dict[str, Any]:
-    sentence = f"{setting.meaning[:1].upper()}{setting.meaning[1:]}." if setting.meaning else ""
+    first = setting.meaning[:1]  # a symbol, such as γ, has no capital
+    sentence = f"{first.upper() if first.isascii() else first}{setting.meaning[1:]}." if setting.meaning else ""
     depends = isinstance(setting.default, Depends) and setting.default.otherwise is None
     default = f" By default {setting.default.words}." if depends else ""
     told: dict[str, Any] = {"label": setting.label or setting.name.replace("_", " "), "symbol": setting.symbol}
