@@ -263,31 +263,40 @@ def _walker(
     env: "gymnasium.Env[Any, Any]", world: World | None, agent: Agent, discount: float, length: Length, seed: int
 ) -> "Stepwise | NeuralStepwise":
     """The stepwise agent."""
+    setup = _setup(env, world, discount)
     if not agent.has_network:
-        setup = _setup(env, world, agent, discount, seed)
+        if setup.n_states == 0:
+            setup = _remembering(setup, env.observation_space, agent, seed)
         return Stepwise(agent, setup, length.episodes, seed, length.steps)
     require_jax()
     from backcast.drivers.neural_stepwise import NeuralStepwise
 
-    setup, seen, shape = _seen_setup(env, world, discount)
+    seen = world.observations if world is not None else np.eye(setup.n_states) if setup.n_states else None
+    shape = (env.observation_space.shape or ()) if seen is None else seen.shape[1:]
     return NeuralStepwise(agent, setup, seen, shape, length, seed)
 
 
-def _seen_setup(
-    env: "gymnasium.Env[Any, Any]", world: World | None, discount: float
-) -> tuple[Setup, Vector | None, tuple[int, ...]]:
-    """The setup of an agent with a network, its observations of numbered states, and the shape of an observation."""
+def _setup(env: "gymnasium.Env[Any, Any]", world: World | None, discount: float) -> Setup:
+    """The setup of an agent; without states if observations are a Box."""
     if not isinstance(env.action_space, Discrete):
         raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")
     if world is not None:
-        setup = Setup(world.n_states, world.n_actions, world.discount, world)
-        return setup, world.observations, world.observations.shape[1:]
+        return Setup(world.n_states, world.n_actions, world.discount, world)
     space, n_actions, discount = env.observation_space, int(env.action_space.n), as_fraction("discount", discount)
-    if isinstance(space, Discrete):
-        return Setup(int(space.n), n_actions, discount), np.eye(int(space.n)), (int(space.n),)
-    if not isinstance(space, Box):
+    if not isinstance(space, (Discrete, Box)):
         raise InputError(f"env: {unusable(space)}")
-    return Setup(0, n_actions, discount), None, space.shape
+    return Setup(int(space.n) if isinstance(space, Discrete) else 0, n_actions, discount)
+
+
+def _remembering(setup: Setup, space: Any, agent: Agent, seed: int) -> Setup:
+    """The setup of an agent whose states are the observations of a Box that it remembers."""
+    if agent.shared("features") is None:
+        raise InputError(
+            f"agent: {agent.name!r} has a table, and needs numbered states; the observation space is {space}."
+            " Give it features=backcast.features.tiles() or fourier()"
+        )
+    memory = agent.shared("memory", MEMORY)
+    return dataclasses.replace(setup, n_states=memory, observations=Observations(space, memory, seed))
 
 
 def _world_of(env: "gymnasium.Env[Any, Any]", agent: Agent, discount: float) -> World | None:
@@ -311,24 +320,3 @@ def _is_bare(env: "gymnasium.Env[Any, Any]") -> bool:
             return False
         env = env.env
     return True
-
-
-def _setup(env: "gymnasium.Env[Any, Any]", world: World | None, agent: Agent, discount: float, seed: int) -> Setup:
-    """The setup of the agent: numbered states, or a Box whose observations it remembers."""
-    if not isinstance(env.action_space, Discrete):
-        raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")
-    if world is not None:
-        return Setup(world.n_states, world.n_actions, world.discount, world)
-    n_actions, discount = int(env.action_space.n), as_fraction("discount", discount)
-    space = env.observation_space
-    if isinstance(space, Discrete):
-        return Setup(int(space.n), n_actions, discount)
-    if not isinstance(space, Box):
-        raise InputError(f"env: {unusable(space)}")
-    if agent.shared("features") is None:
-        raise InputError(
-            f"agent: {agent.name!r} has a table, and needs numbered states; the observation space is {space}."
-            " Give it features=backcast.features.tiles() or fourier()"
-        )
-    memory = agent.shared("memory", MEMORY)
-    return Setup(memory, n_actions, discount, observations=Observations(space, memory, seed))
