@@ -14,6 +14,7 @@ from backcast.agents import Agent, agent
 from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON
 from backcast.core.errors import InputError
+from backcast.core.registry import named_kind
 from backcast.core.setting_types import Depends, Form, Setting
 from backcast.studies.search import takes
 from backcast.studies.worldspec import Strict, WorldSpec, one_of
@@ -87,7 +88,7 @@ class LabAgent(Strict):
     @model_validator(mode="before")
     @classmethod
     def _with_checked_settings(cls, given: Any) -> Any:
-        kind = KINDS.get(given["kind"]) if isinstance(given, dict) and isinstance(given.get("kind"), str) else None
+        kind = named_kind(KINDS, given)
         if kind is None:
             return given
         settings = {name: value for name, value in given.items() if name != "kind"}
