@@ -253,7 +253,7 @@ class _Episodes:
         )
         self.largest = float(np.abs(record.truth).max(initial=0.0))
 
-    def walk(self, episode: int, observation: Any) -> None:
+    def walk(self, episode: int, observation: int | Vector) -> None:
         """Walk an episode, from its first observation to its end or to the end of the run."""
         walker, record, terminated = self.walker, self.record, False
         s = self.state_of(observation)
@@ -287,7 +287,7 @@ class _Episodes:
             self.advance()
         return s2, terminated, bool(over or walker.taken == self.length.steps)
 
-    def state_of(self, observation: Any) -> int:
+    def state_of(self, observation: int | Vector) -> int:
         """The number of a state; those of the environment may not begin with 0."""
         return self.walker.state_of(observation - self.first_state if self.first_state else observation)
 
@@ -321,7 +321,7 @@ def _setup(env: "gymnasium.Env[Any, Any]", world: World | None, discount: float)
     return Setup(int(space.n) if isinstance(space, Discrete) else 0, n_actions, discount)
 
 
-def _remembering(setup: Setup, space: Any, agent: Agent, seed: int) -> Setup:
+def _remembering(setup: Setup, space: object, agent: Agent, seed: int) -> Setup:
     """The setup of an agent whose states are the observations of a Box that it remembers."""
     if agent.shared("features") is None:
         raise InputError(
