@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from backcast.core.errors import InputError
-from backcast.report import sensitivity, style
+from backcast.report import colours, sensitivity
 from backcast.report.figures import PLOTS, plots_of, save
 from backcast.report.sensitivity import DOT, DOTS
 from backcast.studies import check_study
@@ -79,7 +79,7 @@ def test_a_point_is_the_best_over_the_other_settings_and_a_circle_is_around_the_
     assert set(named_lines(below)["TD"].get_ydata()) == {td.get_ydata().min()}  # it has no model: a level at its best
     crosses = [line for line in above.get_lines() if line.get_marker() == "x"]
     assert [line.get_xdata().tolist() for line in crosses] == [[pytest.approx(1, rel=0.03)]]
-    assert crosses[0].get_color() == style.FORWARD
+    assert crosses[0].get_color() == colours.FORWARD
     interval = bootstrap(results.means(world, "td,alpha=0.1", "rmsve"), seed=0)
     ends = [tuple(path[:, 1]) for each in above.collections for path in each.get_segments()]
     assert (interval.low, interval.high) in ends
@@ -177,7 +177,7 @@ def test_agents_have_the_colours_of_their_kinds_and_those_of_a_kind_are_told_apa
     _, figure = draw(agents=agents, grid={"alpha": ALPHAS})
     found = named_lines(figure.axes[0])
     assert [line.get_color() for line in found.values()] == [
-        style.GREY, style.BACKWARD, style.BACKWARD, style.BACKWARD, style.colour("true-backward"),
+        colours.GREY, colours.BACKWARD, colours.BACKWARD, colours.BACKWARD, colours.colour("true-backward"),
     ]  # fmt: skip
     looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in found.values()}
     assert len(looks) == len(found) == 5

@@ -4,8 +4,8 @@ A run takes about
 
     nanoseconds = a · episodes + b · real steps + c · value updates + d · edges touched,
 
-with a, b, c and d of each agent from a table (`costs.json`), printed by `backcast bench --only costs --json`. The table is
-from one machine: what matters are ratios between agents.
+with a, b, c and d of each agent from a table (`costs.json`), printed by `backcast bench --only costs --json`. The table
+is from one machine: what matters are ratios between agents.
 """
 
 import json
