@@ -2,9 +2,10 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from backcast.core.errors import InputError
-from backcast.report import colours, sensitivity
+from backcast.report import colours, drawing, sensitivity
 from backcast.report.figures import PLOTS, plots_of, save
 from backcast.report.sensitivity import DOT, DOTS
 from backcast.studies import check_study
@@ -262,3 +263,12 @@ def test_many_agents_of_one_kind_fade_instead_of_being_dashed():
     strengths = [looks["alpha"] for looks in many.values()]
     assert strengths == sorted(strengths, reverse=True)
     assert len(set(strengths)) == 6
+
+
+@pytest.mark.parametrize(("low", "high"), [(85, 180), (0.3, 0.55), (70, 280), (3, 900)])
+def test_logarithmic_axes_have_at_least_two_ticks(low, high):
+    axes = Figure().subplots()
+    axes.plot([low, high])
+    drawing.log_axis(axes)
+    bottom, top = axes.get_ylim()
+    assert sum(bottom <= tick <= top for tick in axes.get_yticks()) >= 2
