@@ -33,4 +33,5 @@ html_title = f"Backcast {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+html_show_search_summary = False  # browsers do not let a page from the file system read another one
 html_copy_source = False

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -85,3 +87,12 @@ def test_no_module_imports_itself_by_a_detour():
 
 def _height(module: str) -> int:
     return len(ORDER) if module == "backcast" else ORDER.index(package_of(module))
+
+
+@pytest.mark.parametrize("module", ["backcast.lab.session", "backcast.lab.lockstep"])
+def test_the_lab_imports_no_matplotlib(module):
+    """It takes as long as all the rest, and a first page waits for the lab and for a process with agents."""
+    program = f"import sys, {module}; print('matplotlib' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+    )

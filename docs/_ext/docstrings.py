@@ -7,6 +7,7 @@ from sphinx.application import Sphinx
 
 SECTIONS = ("Args", "Attributes", "Example", "Examples", "Raises", "Returns", "Yields")
 BARS = re.compile(r"\|(?=\S)([^|`]+?)(?<=\S)\|")
+COLON = "\ue000"  # a character for private use
 STAR = re.compile(r"(?<=[\w'])\*(?=[\w(])")
 
 
@@ -30,9 +31,17 @@ def rewrite(lines: list[str]) -> list[str]:
 def process(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Rewrite a docstring in place, before its sections are read."""
     lines[:] = rewrite(lines)
+    if what in ("property", "attribute", "data"):  # napoleon takes what is before a colon for a type
+        lines[:1] = [line.replace(":", COLON) for line in lines[:1]]
+
+
+def restore(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Restore the colons."""
+    lines[:] = [line.replace(COLON, ":") for line in lines]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect before napoleon."""
+    """Connect before and after napoleon."""
     app.connect("autodoc-process-docstring", process, priority=100)
+    app.connect("autodoc-process-docstring", restore, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -89,6 +89,10 @@ def test_a_bare_name_is_a_free_setting():
         bc.agent("free", sample=-1)
     with pytest.raises(bc.InputError, match=r"no setting 'bet'; 'free' takes beta, sample, kappa; did you mean"):
         bc.agent("free", bet=1)
+    with pytest.raises(
+        bc.InputError, match=r"no setting 'alfa'; 'free' takes beta, sample, kappa; did you mean 'alpha'"
+    ):
+        bc.agent("free", alfa=1)
 
 
 def test_settings_of_every_agent_are_not_registered_again():

@@ -69,3 +69,9 @@ def test_bench_refuses_a_directory_without_the_c_programs(tmp_path):
 
     with pytest.raises(bc.InputError, match=r"anchors: no file .*dense_maze\.c"):
         list(against_c(tmp_path, 1))
+
+
+def test_a_column_width_without_a_paper_is_refused(tmp_path):
+    told = backcast("report", tmp_path, "--width", "5.5")
+    assert told.returncode == 2
+    assert told.stderr == "backcast: --width: it is the column width of figures for a paper; add --latex\n"

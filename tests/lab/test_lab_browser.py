@@ -272,6 +272,17 @@ def test_every_panel_of_the_story_is_opened_and_plays(page, lab):
     assert page.locator("[aria-current=true]").count() == 1
 
 
+def test_a_baseline_that_a_panel_mentions_can_be_put_on_the_left(page, lab):
+    page.goto(lab)
+    until(page, "window.lab?.frame")
+    page.get_by_role("link", name="Stochastic transitions").click()
+    until(page, "location.hash.includes('story=stochastic-transitions')")
+    page.get_by_role("link", name="put Q-learning on the left").click()
+    until(page, "lab.scene.config.left.kind === 'q' && lab.frame")
+    assert config(page)["right"] == normalised(PRESETS[4].config)["right"]
+    assert said(page, "[aria-current=true] .title") == "Stochastic transitions"
+
+
 def printed(words):
     """With the apostrophes that the page shows."""
     return re.sub(r"(?<=\w)'(?=\w)", "’", words)

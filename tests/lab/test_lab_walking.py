@@ -125,7 +125,7 @@ def test_one_waits_for_the_other():
     assert pair.way_to(NEVER, episode)(LONG)
     assert (pair.episode, pair.step, pair.between) == (episode, max(left[episode], right[episode]), True)
     first, steps = (0, left[episode]) if left[episode] < right[episode] else (1, right[episode])
-    assert pair.credits[first].words == f"Its episode was over after {steps} steps; it waits."
+    assert pair.credits[first].words == f"Its episode ended after {steps} steps. It waits for the other agent."
     assert pair.walkers[first].now.place.steps == steps
 
 

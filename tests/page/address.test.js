@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { mended, readAddress, writeAddress } from "../../src/backcast/lab/page/address.js";
+import { mended, readAddress, withReason, writeAddress } from "../../src/backcast/lab/page/address.js";
 
 const AGENTS = { left: { kind: "forward" }, right: { kind: "backward" } };
 const MAZE = { kind: "maze", text: "S.#\n..G" };
@@ -81,7 +81,17 @@ test("what is refused of an address is left out, and taken from what works where
     world: { kind: "maze" }, left: { kind: "forward" }, right: { kind: "td" },
   });
   assert.deepEqual(mended({ world: { kind: "maze" } }, [], working), { world: { kind: "maze" }, left: { kind: "q" }, right: { kind: "td" } });
-  assert.deepEqual(mended(config, ["left"], working).left, { kind: "q" });
+  const without = mended(config, ["left"], working);
+  assert.deepEqual([without.left, mended(without, ["left"], working).left], [{ kind: "forward" }, { kind: "q" }]);
   assert.equal(mended(working, ["left"], working), null);
   assert.equal(mended(working, [], working), null);
+});
+
+test("what was refused is introduced once, and each reason given once", () => {
+  const first = withReason("The address has foo.", "right.kind: did you mean 'q'?");
+  assert.equal(first, "The address has foo. The address cannot be opened as it is. right.kind: did you mean 'q'?");
+  const second = withReason(first, "left: no");
+  assert.equal(second, `${first} left: no.`);
+  assert.equal(withReason(second, "left: no"), second);
+  assert.equal(withReason(null, "left: no"), "The address cannot be opened as it is. left: no.");
 });

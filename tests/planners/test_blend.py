@@ -44,7 +44,8 @@ def test_it_explains_its_choices():
     assert parts.planner.explain(str) == "Forethought: 1 gained 4. Nothing else is queued."
     parts, _ = walk(bc.agent("blend", prior=False, gate=0.5, sample=1), 4, 1, 0.5, [(3, 0, 0, 1, False), *steps])
     assert parts.planner.explain("s{}".format) == (
-        "Forethought: s1 gained 4. Hindsight, by what they promised: s3 (2). S0 promises 1, but all updates are used."
+        "Forethought: s1 gained 4. Hindsight, by what they promised: s3 (2)."
+        " S0 promises 1, but the limit on updates is reached."
     )
 
 
@@ -54,7 +55,7 @@ def test_it_says_why_it_stops_and_names_few():
     parts, _ = walk(bc.agent("blend", prior=False, sample=4), 8, 1, 0.5, steps)
     assert parts.planner.explain("s{}".format) == (
         "Forethought: s6 gained 4. Hindsight, by what they promised: s1 (2), s2 (2), s3 (2) and 1 more."
-        " S5 promises 2, but all updates are used."
+        " S5 promises 2, but the limit on updates is reached."
     )
     tell(parts, 7, 0, 0, 0, False)
     assert parts.planner.explain("s{}".format).startswith("Forethought: s7 gained 0. Hindsight, by what they")

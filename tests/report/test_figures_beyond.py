@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from backcast.agents.kinds import KINDS, register
-from backcast.report import comparisons, computation, figures, scores, style
+from backcast.report import colours, comparisons, computation, figures, scores, style
 from backcast.studies import check_study, named_study
 from drawn import assert_text_can_be_read, named_lines
 from made_up import WholeStudy
@@ -47,7 +47,7 @@ def test_error_by_agent_has_a_row_for_each_agent_and_a_line_at_the_first():
         "TD", "softmax", "softmax, only what was seen",
     ]  # fmt: skip
     key = {text.get_text(): line.get_color() for text, line in key_entries(figure.legends[0])}
-    assert key == {kind.replace("-", " ").replace("td", "TD"): style.colour(kind) for kind in (
+    assert key == {kind.replace("-", " ").replace("td", "TD"): colours.colour(kind) for kind in (
         "td", "backward", "true-backward", "forward", "true-forward",
     )}  # fmt: skip
 
@@ -120,7 +120,7 @@ def test_error_against_updates_has_a_row_per_family_and_the_first_agent_in_all_o
     figure = beyond("neighbours", "error-against-updates")
     panels = np.reshape(figure.axes, (5, 5))
     legends = [axes.get_legend() for axes in panels[:, -1]]
-    assert [legend.get_title().get_text() for legend in legends] == list(style.FAMILIES)[1:]
+    assert [legend.get_title().get_text() for legend in legends] == list(colours.FAMILIES)[1:]
     assert [text.get_text() for text in legends[-1].get_texts()] == [
         "backward, counts", "backward, counts, sample = 5", "backward, counts, top = 5", "backward, softmax",
         "forward and backward",
@@ -130,7 +130,7 @@ def test_error_against_updates_has_a_row_per_family_and_the_first_agent_in_all_o
         inked = [line for line in panels[row, column].get_lines() if line.get_color() == style.INK]
         assert len(inked) == 1
         named = named_lines(panels[row, column]).values()
-        assert {line.get_color() for line in named} <= {list(style.FAMILIES.values())[row + 1]}
+        assert {line.get_color() for line in named} <= {list(colours.FAMILIES.values())[row + 1]}
         assert panels[row, column].get_xlim()[1] < 1.5 * scores.budget(results, world)
         assert len(panels[row, column].get_lines()) == sum(
             results.updates(world, agent)[:, 0].max() <= scores.budget(results, world)

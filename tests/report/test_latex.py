@@ -147,6 +147,15 @@ def test_the_methods_paragraph_says_what_the_settings_are(found):
     assert f"and {max(made):,.0f} (" in text
 
 
+def test_the_methods_paragraph_counts_what_was_searched_and_gives_its_symbol(tmp_path):
+    worlds = [{"kind": "maze", "text": "S.G"}, {"kind": "maze", "text": "S.G", "slip": 0.2}]
+    agents = [{"kind": "q"}, {"kind": "dyna", "grid": {"alpha": [0.5, 1.0], "sample": [1, 2]}}]
+    study = check_study({"name": "s", "episodes": 2, "seeds": 2, "worlds": worlds, "agents": agents}, "s")
+    run_study(Store(tmp_path, create=True), study, seeds=2)
+    (result,) = results(tmp_path)
+    assert "We searched α, sample over 4 combinations of agent and settings." in " ".join(methods(result))
+
+
 def test_the_page_has_contents_explains_its_words_and_labels_cells_for_a_phone(found):
     text = page.write_report(*found).read_text()
     targets = re.findall(r'<li><a href="#(.*?)">', text)

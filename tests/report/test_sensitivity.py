@@ -2,9 +2,10 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from backcast.core.errors import InputError
-from backcast.report import sensitivity, style
+from backcast.report import colours, drawing, sensitivity
 from backcast.report.figures import PLOTS, plots_of, save
 from backcast.report.sensitivity import DOT, DOTS
 from backcast.studies import check_study
@@ -79,7 +80,7 @@ def test_a_point_is_the_best_over_the_other_settings_and_a_circle_is_around_the_
     assert set(named_lines(below)["TD"].get_ydata()) == {td.get_ydata().min()}  # it has no model: a level at its best
     crosses = [line for line in above.get_lines() if line.get_marker() == "x"]
     assert [line.get_xdata().tolist() for line in crosses] == [[pytest.approx(1, rel=0.03)]]
-    assert crosses[0].get_color() == style.FORWARD
+    assert crosses[0].get_color() == colours.FORWARD
     interval = bootstrap(results.means(world, "td,alpha=0.1", "rmsve"), seed=0)
     ends = [tuple(path[:, 1]) for each in above.collections for path in each.get_segments()]
     assert (interval.low, interval.high) in ends
@@ -177,7 +178,7 @@ def test_agents_have_the_colours_of_their_kinds_and_those_of_a_kind_are_told_apa
     _, figure = draw(agents=agents, grid={"alpha": ALPHAS})
     found = named_lines(figure.axes[0])
     assert [line.get_color() for line in found.values()] == [
-        style.GREY, style.BACKWARD, style.BACKWARD, style.BACKWARD, style.colour("true-backward"),
+        colours.GREY, colours.BACKWARD, colours.BACKWARD, colours.BACKWARD, colours.colour("true-backward"),
     ]  # fmt: skip
     looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in found.values()}
     assert len(looks) == len(found) == 5
@@ -262,3 +263,12 @@ def test_many_agents_of_one_kind_fade_instead_of_being_dashed():
     strengths = [looks["alpha"] for looks in many.values()]
     assert strengths == sorted(strengths, reverse=True)
     assert len(set(strengths)) == 6
+
+
+@pytest.mark.parametrize(("low", "high"), [(85, 180), (0.3, 0.55), (70, 280), (3, 900)])
+def test_logarithmic_axes_have_at_least_two_ticks(low, high):
+    axes = Figure().subplots()
+    axes.plot([low, high])
+    drawing.log_axis(axes)
+    bottom, top = axes.get_ylim()
+    assert sum(bottom <= tick <= top for tick in axes.get_yticks()) >= 2

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from backcast.agents.kinds import KINDS, register
-from backcast.report import style
+from backcast.report import colours, style
 from backcast.worlds.kinds import Picture
 
 
@@ -27,7 +27,7 @@ def test_labels_move_no_further_than_they_must(heights, gap, expected):
 def test_names_that_are_not_the_papers_are_shown_as_they_are():
     assert style.agent_label("sampled-backward", []) == "sampled backward"
     assert style.agent_label("pure:forward@current,alpha_model=0.1", []) == "forward from s′, αₘ = 0.1"
-    assert style.colour("sampled-backward") in style.OTHERS
+    assert colours.colour("sampled-backward") in colours.OTHERS
 
 
 def test_titles_are_broken_at_commas_and_where_they_are_too_long():
@@ -86,8 +86,8 @@ LOOKS = {
 
 def test_backcasts_own_kinds_have_their_colours_and_names():
     own = [name for name, kind in KINDS.items() if kind.is_builtin]
-    assert {name: (style.colour(name), style.agent_label(name, [])) for name in own} == LOOKS
-    assert {KINDS[name].family for name in own} == set(style.FAMILIES)
+    assert {name: (colours.colour(name), style.agent_label(name, [])) for name in own} == LOOKS
+    assert {KINDS[name].family for name in own} == set(colours.FAMILIES)
     learners = ("td", "q", "sarsa", "expected-sarsa", "monte-carlo", "td-lambda", "q-lambda", "expected-trace")
     assert [name for name in own if not style.plans(name)] == sorted(learners, key=own.index)
 
@@ -98,16 +98,16 @@ def test_other_kinds_look_as_they_say():
     register("known", frame="current", family="Forward planning", true=True)(lambda setup, agent: ())
     register("odd", family="Odd ones")(lambda setup, agent: ())
     assert [style.plans(name) for name in ("clipped", "likeliest", "not a kind")] == [False, True, True]
-    assert style.colour("clipped") in style.OTHERS
-    assert style.colour("likeliest@current,alpha=0.5") == ORANGE
-    assert style.colour("known") == "#56b4e9"
+    assert colours.colour("clipped") in colours.OTHERS
+    assert colours.colour("likeliest@current,alpha=0.5") == ORANGE
+    assert colours.colour("known") == "#56b4e9"
     assert style.agent_label("likeliest@current", []) == "the likeliest from s′"
-    assert [style.family(name) for name in ("clipped", "likeliest", "odd")] == [
+    assert [colours.family(name) for name in ("clipped", "likeliest", "odd")] == [
         "Others",
         "Backward planning",
         "Odd ones",
     ]
-    assert style.colour("odd") in style.OTHERS
+    assert colours.colour("odd") in colours.OTHERS
 
 
 @pytest.mark.parametrize(

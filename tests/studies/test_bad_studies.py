@@ -30,6 +30,7 @@ WALK = 'episodes = 2\nseeds = 2\n[[agents]]\nkind = "td"\n[[worlds]]\nkind = "ra
         (MAZE.replace('"maze"', '"maze"\nslip = "0.2"'), r'worlds\.0\.slip: "0.2" given, input should be a valid num'),
         (WALK + 'discount = "0.9"', r'worlds\.0\.discount: "0.9" given, input should be a valid number'),
         (MAZE + 'alpha = "0.5"', r'agents\.0\.alpha\.float: "0.5" given, input should be a valid number'),
+        (MAZE + "alpha = [0.5, 1.0, 0.1]", r"agents\.0\.alpha: a list of 3 given for 2 episodes; .*\[agents\.grid\]"),
         ('plots = ["sensitivity"]\n' + MAZE, "plots: 'sensitivity' draws agents against the numbers .* leave the plot"),
         (MAZE.replace("episodes = 2", "episodes = 1" + "0" * 4000), "episodes: .* less than or equal to"),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 import backcast as bc
 from backcast.agents.kinds import KINDS, register
-from backcast.report import style
+from backcast.report import colours, style
 from backcast.studies import check_study, read_study, results
 from backcast.studies.engines.local import LocalEngine
 from backcast.studies.engines.on_slurm import SlurmEngine
@@ -137,13 +137,13 @@ def test_a_plugins_kind_looks_the_same_where_it_is_not_imported(tmp_path, study,
     looks = 'only="control", label="Patience", family="TD and SARSA"'
     plugin.write_text(plugin.read_text().replace('only="control"', looks))
     run_study(Store(tmp_path / "r", create=True), read_study(study))
-    before = style.colour("patient"), style.agent_label("patient", []), style.plans("patient")
+    before = colours.colour("patient"), style.agent_label("patient", []), style.plans("patient")
     forget()
     trace.unlink()
     results(tmp_path / "r")
-    after = style.colour("patient"), style.agent_label("patient", []), style.plans("patient")
+    after = colours.colour("patient"), style.agent_label("patient", []), style.plans("patient")
     assert (after, trace.exists()) == (before, False)
-    assert after == (style.GREY, "Patience", False)
+    assert after == (colours.GREY, "Patience", False)
 
 
 def test_results_are_continued_only_with_plugins_that_are_allowed(cli, stored, trace):

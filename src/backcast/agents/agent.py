@@ -88,12 +88,12 @@ def _refuse_combinations(kind: Kind, given: Mapping[str, Any], schedule: str) ->
 def check_settings(kind: Kind, given: Mapping[str, Any]) -> Settings:
     """Return the validated settings of a kind in a fixed order; None counts as not given."""
     takes = kind.table
-    what = f"{kind.name!r} takes {', '.join(kind.settings) if takes else 'no settings of its own'}"
+    what = f"{kind.name!r} takes {', '.join(dict.fromkeys(kind.settings)) if takes else 'no settings of its own'}"
     if kind.table_only and "features" not in takes and given.get("features") is not None:
         raise InputError(f"features: {kind.name!r} needs a table of values: {kind.table_only}")
     for name in given:
         if name not in takes and name not in SETTINGS:
-            raise InputError(f"agent: no setting {name!r}; {what}{nearest(name, takes)}")
+            raise InputError(f"agent: no setting {name!r}; {what}{nearest(name, [*takes, *COMMON])}")
         if name not in takes and given[name] is not None:
             raise InputError(f"{name}: {given[name]!r} given, but {what}")
     chosen = {name: setting.check(name, given[name]) for name, setting in takes.items() if given.get(name) is not None}

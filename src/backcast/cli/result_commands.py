@@ -9,6 +9,7 @@ import typer
 
 from backcast.cli.common import AsJson, Directory, a_path, tell
 from backcast.cli.run_studies import tell_gaps
+from backcast.core.errors import InputError
 
 if TYPE_CHECKING:
     from backcast.studies import Results
@@ -50,7 +51,10 @@ def report(
         bool,
         typer.Option("--latex", help="Also write LaTeX tables, a methods text, and PDF and SVG figures to DIR/paper."),
     ] = False,
-    width: Annotated[float, typer.Option(help="Column width of the paper in inches; 5.5 for NeurIPS.")] = 3.25,
+    width: Annotated[
+        float | None,
+        typer.Option(help="With --latex: column width of the paper in inches (default: 3.25); 5.5 for NeurIPS."),
+    ] = None,
 ) -> None:
     """Write a self-contained HTML report, and the figures in it.
 
@@ -61,9 +65,11 @@ def report(
     from backcast.report.latex import write_latex
     from backcast.report.page import write_report
 
+    if width is not None and not latex:
+        raise InputError("--width: it is the column width of figures for a paper; add --latex")
     found = _read(directory)
     if latex:
-        print(write_latex(directory, found, width))
+        print(write_latex(directory, found) if width is None else write_latex(directory, found, width))
     print(write_report(directory, found))
 
 

@@ -10,7 +10,7 @@ from backcast.agents.kinds import KINDS
 from backcast.core.errors import InputError
 from backcast.lab.config import EPISODES, SEED, SIDE, STATES, setting_descriptions, world_descriptions
 from backcast.lab.presets import PRESETS
-from backcast.report.style import colour
+from backcast.report.colours import colour
 from backcast.studies.worldspec import Strict
 from backcast.worlds.maze import PAPER_MAZE
 

@@ -20,6 +20,7 @@ class Preset(NamedTuple):
         speed: ticks per second, so that the run takes at most a minute, or a moment can be watched.
         ahead: the side with the smaller error or fewer steps.
         measured: means over all episodes of 100 seeds, and the interval of the paired difference.
+        baseline: an agent that `measured` mentions and neither board shows; the page offers to put it on the left.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Preset(NamedTuple):
     speed: float
     ahead: Literal["left", "right"]
     measured: str
+    baseline: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for the page."""
@@ -46,6 +48,7 @@ def _counted(kind: str, frame: str, **rates: float) -> dict[str, Any]:
 
 
 _NOISY = {"alpha": 0.1, "alpha_model": 0.5}  # the paper's step sizes in its stochastic mazes
+_Q = {"kind": "q", "alpha": 0.1}
 
 PRESETS = (
     Preset(
@@ -125,6 +128,7 @@ PRESETS = (
         speed=50,
         ahead="right",
         measured="steps per episode 74.7 against 61.4, 100 seeds: difference 13.3 [10.5, 16.7]; Q-learning takes 88.7",
+        baseline=_Q,
     ),
     Preset(
         name="stochastic-transitions",
@@ -145,6 +149,7 @@ PRESETS = (
         ahead="right",
         measured="steps per episode 253.5 against 105.8, 100 seeds: difference 148 [136, 160]; Q-learning takes 106.5,"
         " with counted models it is 75.5 against 76.2",
+        baseline=_Q,
     ),
     Preset(
         name="choosing",

@@ -20,7 +20,7 @@ from backcast.drivers.seed_blocks import setup_for
 from backcast.lab.config import CONNECTIONS, CORRECTIONS, LabConfig, RefusedError
 from backcast.lab.layout import layout_of
 from backcast.lab.snippets import as_python, as_toml
-from backcast.report.style import colour
+from backcast.report.colours import colour
 from backcast.worlds.maze import altered_maze
 from backcast.worlds.world import Change, World
 

@@ -170,7 +170,7 @@ class Walker:
         with compiling_for(self.agent.name):
             changes = list(self._watched(begins))
         if not changes:
-            over = f"Its episode was over after {counted(self.now.place.steps, 'step')}; it waits."
+            over = f"Its episode ended after {counted(self.now.place.steps, 'step')}. It waits for the other agent."
             return Credit(words="Its values diverged; it stays where it is." if self.lost else over)
         return credit_of(changes, self.scene.name_of)
 

@@ -158,7 +158,7 @@ class Blend(NamedTuple):
         x = int(self.queue.priority[: self.value.size].argmax())
         if promised < least:
             return f"It stops: {name_of(x)} promises {promised:.2g}, less than the gain of a real step, {least:.2g}."
-        return f"{name_of(x)[:1].upper()}{name_of(x)[1:]} promises {promised:.2g}, but all updates are used."
+        return f"{name_of(x)[:1].upper()}{name_of(x)[1:]} promises {promised:.2g}, but the limit on updates is reached."
 
 
 @kernel

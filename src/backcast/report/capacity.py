@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from backcast.report import style
+from backcast.report import colours, style
 from backcast.report.comparisons import MARKERS, draw_line
 from backcast.report.scores import StudyResults, judged_by, mean_score, own_names, with_divergences
 from backcast.studies.statistics import Interval, paired_difference
@@ -49,7 +49,7 @@ def _draw(results: StudyResults, world: str, axes: Axes, pure: bool) -> str | No
     looks = _told_apart({family: own[next(iter(points.values()))] for family, points in families.items()})
     if reference:
         label = style.agent_label(reference, [])
-        axes.axhline(0.0, color=style.colour(own[reference]), linestyle=style.DASHED, label=label)
+        axes.axhline(0.0, color=colours.colour(own[reference]), linestyle=style.DASHED, label=label)
     for number, (family, points) in enumerate(families.items()):
         found = [_compared(results, world, agent, reference) for agent in points.values()]
         beside = 1.02 ** (number - (len(families) - 1) / 2)
@@ -71,12 +71,12 @@ def _compared(results: StudyResults, world: str, agent: str, reference: str | No
 
 def _told_apart(names: dict[str, str]) -> dict[str, dict[str, Any]]:
     """How each label is drawn, given agents' own names: in the colour of the kind, others of that kind dashed."""
-    kinds = {label: style.kind_and_frame(name)[0] for label, name in names.items()}
+    kinds = {label: colours.kind_and_frame(name)[0] for label, name in names.items()}
     looks = {}
     for label, kind in kinds.items():
         number = [other for other, its_kind in kinds.items() if its_kind == kind].index(label)
         looks[label] = {
-            "color": style.colour(kind),
+            "color": colours.colour(kind),
             "linestyle": style.DASHED if number else "-",
             "marker": MARKERS[number % len(MARKERS)],
             "markersize": 5.5,

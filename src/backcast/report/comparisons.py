@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from backcast.core.arrays import Vector
-from backcast.report import drawing, style
+from backcast.report import colours, drawing, style
 from backcast.report.medium import medium
 from backcast.report.scores import StudyResults, judged_by, mean_score, own_names, with_divergences
 from backcast.studies.statistics import Interval
@@ -93,7 +93,7 @@ def _row_names(agents: Sequence[str]) -> list[str]:
 
 def _dot(axes: Axes, found: Interval, place: float, kind: str) -> None:
     """A mean in the colour of a kind, and its interval if that is known; a word if it diverged."""
-    shade = style.colour(kind)
+    shade = colours.colour(kind)
     if not np.isfinite(found.estimate):
         words = axes.text(
             0.02, place, "× diverged", transform=axes.get_yaxis_transform(), fontsize=style.points(style.SMALL)
@@ -128,7 +128,7 @@ def _draw_pair(results: StudyResults, world: str, left: Axes, right: Axes) -> No
     right.tick_params(labelleft=False)
     names = own_names(results)
     first, *others = results.agents(world)
-    level = {"color": style.colour(first), "linewidth": 1.6, "label": style.agent_label(first, [])}
+    level = {"color": colours.colour(first), "linewidth": 1.6, "label": style.agent_label(first, [])}
     spans = _spans({agent: names[agent] for agent in others})
     series = list(dict.fromkeys(name for lines in spans for name in lines))
     for axes, lines in zip((left, right), spans, strict=True):

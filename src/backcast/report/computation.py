@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from backcast.core.arrays import Vector
-from backcast.report import drawing, style
+from backcast.report import colours, drawing, style
 from backcast.report.scores import (
     RECENT,
     StudyResults,
@@ -81,10 +81,10 @@ def _families(results: StudyResults) -> dict[str, dict[str, Looks]]:
     names, first = own_names(results), {results.agents(world)[0] for world in results.worlds}
     names = {agent: name for agent, name in names.items() if agent not in first} or names
     families: dict[str, dict[str, Looks]] = {}
-    found = [style.family(name) for name in names.values()]
-    others = dict.fromkeys(each for each in found if each not in (*style.FAMILIES, style.NO_FAMILY))
-    for family in (*style.FAMILIES, *others, style.NO_FAMILY):
-        members = [agent for agent, name in names.items() if style.family(name) == family]
+    found = [colours.family(name) for name in names.values()]
+    others = dict.fromkeys(each for each in found if each not in (*colours.FAMILIES, colours.NO_FAMILY))
+    for family in (*colours.FAMILIES, *others, colours.NO_FAMILY):
+        members = [agent for agent, name in names.items() if colours.family(name) == family]
         if members:
             families[family] = {agent: _looks(agent, names[agent], members) for agent in members}
     return families
@@ -93,7 +93,7 @@ def _families(results: StudyResults) -> dict[str, dict[str, Looks]]:
 def _looks(agent: str, name: str, members: list[str]) -> Looks:
     """The style of a member of a family: the colour of its kind, and its own marker."""
     return {
-        "color": style.colour(name),
+        "color": colours.colour(name),
         "marker": MARKERS[members.index(agent) % len(MARKERS)],
         "markerfacecolor": "white",
         "markersize": 4.6,
@@ -153,7 +153,7 @@ def _caption(column: Sequence[Axes], world: Picture, metric: str, x: str) -> Non
 def _name(axes: Axes, family: str, looks: dict[str, Looks]) -> None:
     """Name the agents of a family to the right of its row."""
     lines = [Line2D([], [], **look) for look in looks.values()]
-    shade = style.FAMILIES.get(family, style.INK)
+    shade = colours.FAMILIES.get(family, style.INK)
     place: Looks = {"loc": "center left", "bbox_to_anchor": (1.03, 0.5), "alignment": "left", "borderaxespad": 0}
     legend = axes.legend(
         handles=lines, title=family, labelspacing=0.25, fontsize=style.points(style.SMALL), **WORDS, **place

@@ -63,7 +63,8 @@ def log_axis(axes: Axes) -> None:
         return
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    subs = (1, 2, 3, 4, 6, 8) if high < 4 * low else (1, 2, 5) if high < 200 * low else (1,)
+    few = (1, 2, 3, 4, 6, 8) if high < 4 * low else (1, 2, 5) if high < 200 * low else (1,)
+    subs = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8) if high < 2.5 * low else few
     axes.yaxis.set_major_locator(LogLocator(subs=subs))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}" if y >= 1000 else f"{y:g}"))
     axes.yaxis.set_minor_locator(NullLocator())

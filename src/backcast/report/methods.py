@@ -6,7 +6,7 @@ import numpy as np
 
 from backcast import __version__
 from backcast.agents import Agent
-from backcast.agents.settings import COMMON
+from backcast.agents.settings import COMMON, SETTINGS
 from backcast.drivers.metrics import METRICS
 from backcast.report.scores import judged_by
 from backcast.studies import resampling
@@ -73,10 +73,13 @@ def _step_sizes(agents: Sequence[Agent], control: bool) -> Iterable[str]:
 def _search(result: Results) -> Iterable[str]:
     """How settings were chosen, if they were."""
     searched = dict.fromkeys(name for space in result.study.spaces for name in space.sources)
+    tried = {cell.label for world in result.worlds for cell in result.cells(world) if cell.point}
     if searched:
+        symbols = {**COMMON, **SETTINGS}
+        names = [symbols[name].symbol or name if name in symbols else name for name in searched]
         yield (
-            f"We searched {', '.join(searched)} over {len({c.label for w in result.worlds for c in result.cells(w)}):,}"
-            " combinations in all. The best setting has the best mean over episodes and seeds; its score on fresh seeds"
+            f"We searched {', '.join(names)} over {len(tried):,} combinations of agent and settings."
+            " The best setting has the best mean over episodes and seeds; its score on fresh seeds"
             " was estimated by choosing on one half of the seeds and evaluating on the other half."
         )
 

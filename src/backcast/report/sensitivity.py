@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from backcast.core.arrays import Indices, Vector
 from backcast.drivers.metrics import METRICS, Metric
-from backcast.report import drawing, style
+from backcast.report import colours, drawing, style
 from backcast.report.comparisons import MARKERS, draw_line
 from backcast.report.medium import medium
 from backcast.report.scores import StudyResults, judged_by
@@ -168,7 +168,7 @@ def _looks(kinds: dict[str, str]) -> dict[str, dict[str, Any]]:
         dashes = usual["linestyle"] if many or usual["linestyle"] != "solid" else DASHES[number % len(DASHES)]
         marks = {"marker": MARKERS[number % len(MARKERS)], "markersize": 5.5}
         strength = usual["alpha"] if many else 1.0
-        looks[base] = usual | marks | {"color": style.colour(kind), "linestyle": dashes, "alpha": strength}
+        looks[base] = usual | marks | {"color": colours.colour(kind), "linestyle": dashes, "alpha": strength}
     return looks
 
 

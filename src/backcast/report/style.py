@@ -1,4 +1,4 @@
-"""The style of figures: colours and names of agents and worlds, thumbnails of worlds, labels at the ends of curves."""
+"""The style of figures: names of agents and worlds, lines, thumbnails of worlds, labels at the ends of curves."""
 
 import math
 import re
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from textwrap import fill, wrap
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,30 +14,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.optimize import isotonic_regression
 
-from backcast.agents.kinds import KINDS, Kind
+from backcast.agents.kinds import KINDS
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.arrays import Vector
+from backcast.report.colours import READABLE, colour, kind_and_frame, kind_of
 from backcast.report.medium import medium
 from backcast.worlds.kinds import Picture
 
 INK, MUTED, FAINT = "#22303c", "#64717c", "#e4e9ed"
-GREY, FORWARD, BACKWARD = (
-    "#4d4d4d",
-    "#0072b2",
-    "#d55e00",
-)  # Okabe and Ito's but for grey, indigo: colour-blind safe
-FAMILIES = {
-    "TD and SARSA": GREY,
-    "Returns and traces": "#cc79a7",
-    "Replay and Dyna": "#009e73",
-    "Sweeping and solving": "#5e4fa2",
-    "Forward planning": FORWARD,
-    "Backward planning": BACKWARD,
-}  # in the order of figures; kinds name their family
-NO_FAMILY = "Others"
-LIGHT = {FORWARD: "#56b4e9", BACKWARD: "#e69f00"}  # for kinds that plan with the true model
-READABLE = {light: shade for shade, light in LIGHT.items()}  # light text is hard to read
-OTHERS = ("#882255", "#999933")
 DASHED, DOTTED, DASH_DOTTED = (0, (4, 1.4)), (0, (1.3, 1.1)), (0, (5, 1.2, 1.2, 1.2))
 SYMBOLS = {name: each.symbol for name, each in {**COMMON, **SETTINGS}.items() if each.symbol}
 WORDS = {
@@ -68,33 +51,9 @@ def plans(agent: str) -> bool:
     return its is None or its.plans
 
 
-def kind_and_frame(agent: str) -> tuple[str, str]:
-    """The kind of an agent, and its frame if the name has one."""
-    kind, _, frame = agent.removeprefix("pure:").partition(",")[0].partition("@")
-    return kind, frame
-
-
-def kind_of(agent: str) -> Kind | None:
-    """The kind that an agent's name begins with; None if unknown."""
-    return KINDS.get(kind_and_frame(agent)[0])
-
-
 def settings(agent: str) -> dict[str, str]:
     """The settings in an agent's name, {"model": "counts", "horizon": "2"} of backward,model=counts,horizon=2."""
     return {name: value for name, _, value in (given.partition("=") for given in agent.split(",")[1:])}
-
-
-def family(agent: str) -> str:
-    """The family of an agent's kind."""
-    its = kind_of(agent)
-    return (its.family if its else "") or NO_FAMILY
-
-
-def colour(agent: str) -> str:
-    """The colour of an agent's kind, the same in all figures: that of its family, lighter if it knows the truth."""
-    kind, its = kind_and_frame(agent)[0], kind_of(agent)
-    shade = FAMILIES.get(family(agent), OTHERS[crc32(kind.encode()) % len(OTHERS)])
-    return LIGHT.get(shade, shade) if its is not None and its.true else shade
 
 
 def line_style(agent: str, among: Sequence[str]) -> dict[str, Any]:

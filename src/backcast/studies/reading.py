@@ -25,7 +25,7 @@ from backcast.core.registry import Registered
 from backcast.drivers.metrics import METRICS, OF_A_METRIC
 from backcast.studies.agentspec import AgentSpec
 from backcast.studies.plugins import import_plugins, needed
-from backcast.studies.search import TAGS, Range, Search
+from backcast.studies.search import RATES, TAGS, Range, Search
 from backcast.studies.spec import MODULE, Study
 from backcast.studies.stand_ins import add_stand_ins
 from backcast.studies.worldspec import About, Settings, WorldSpec
@@ -67,7 +67,9 @@ def read_study(path: str | Path, tell: Callable[[str], None] = lambda sentence: 
         path: path of the file.
         tell: called with a sentence before anything slow.
     """
-    return check_study(_parsed(Path(path)), str(path), tell, Path(path).parent)
+    study = check_study(_parsed(Path(path)), str(path), tell, Path(path).parent)
+    _check_schedules(study, str(path))
+    return study
 
 
 def read_outline(path: str | Path, seeds: int | None = None) -> Outline:
@@ -151,6 +153,7 @@ def outline(study: Study, source: str, seeds: int | None = None) -> Outline:
     expanded = combinations <= EXPANDED
     if expanded:
         _check_cells(study, source)
+        _check_schedules(study, source)
         combinations = len(study.runs())
     else:
         unchecked.append("agents: there are too many combinations to check each of them")
@@ -347,6 +350,18 @@ def _check_cells(study: Study, source: str) -> None:
     _refuse_twice(source, "worlds", [world.name for world in study.worlds])
     for those in labels.values():
         _refuse_twice(source, "agents", those)
+
+
+def _check_schedules(study: Study, source: str) -> None:
+    """Raise InputError if a list, which gives a rate for each episode, has another length: perhaps a grid was meant."""
+    for cell in study.runs():
+        for name in RATES:
+            rate = getattr(cell.agent, name)
+            if isinstance(rate, (list, tuple)) and len(rate) != cell.episodes:
+                raise InputError(
+                    f"{source}: agents.{cell.place}.{name}: a list of {len(rate)} given for {cell.episodes} episodes;"
+                    f" expected one value per episode. To run every value in the list, write it below [agents.grid]"
+                )
 
 
 def _refuse_twice(source: str, key: str, names: list[str]) -> None:

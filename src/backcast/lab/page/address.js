@@ -5,6 +5,7 @@ const NUMBERS = ["seed", "episodes", "at", "speed"];
 const USUAL = { learn: true };
 const VIEWS = ["values", "exact", "error"];
 const ALLOWED = "world.…, left.…, right.…, seed, episodes, changes, at, speed, view, further and story";
+const REFUSED = "The address cannot be opened as it is.";
 const CHANGE = /^\d+:\d+:\d+:(X|\.|-?\d+(\.\d+)?)$/; // steps of the left and of the right agent, cell, what it becomes
 
 /** The fragment for the state of a page, {config, at, speed, view, further, story}; missing parts are left out. */
@@ -41,9 +42,8 @@ export function readAddress(fragment) {
       wrong.push(error.message);
     }
   }
-  for (const part of PARTS) {
-    if (!page.config[part]?.kind) wrong.push(`The address has no ${part}.kind.`);
-  }
+  const missing = PARTS.filter((part) => !page.config[part]?.kind).map((part) => `no ${part}.kind`);
+  if (missing.length) wrong.push(`The address has ${missing.join(" and ")}.`);
   return wrong.length ? { ...page, wrong } : page;
 }
 
@@ -57,10 +57,22 @@ export function mended(config, refused, working) {
   for (const name of refused) {
     const [part, key] = name.split(".");
     if (PARTS.includes(part) && key && key !== "kind" && key in result[part]) delete result[part][key];
-    else if (PARTS.includes(part)) result[part] = structuredClone(working[part]);
+    else if (PARTS.includes(part)) result[part] = key ? structuredClone(working[part]) : plainer(result[part], working[part]);
     else delete result[part];
   }
   return JSON.stringify(result) === JSON.stringify(config) ? null : result;
+}
+
+/** A refused world or agent without its settings; if it had none, the working one. */
+function plainer({ kind, ...settings }, working) {
+  return Object.keys(settings).length ? { kind } : structuredClone(working);
+}
+
+/** A notice with one more reason why an address cannot be opened; the introduction and each reason are given once. */
+export function withReason(notice, reason) {
+  const sentence = /[.?!]$/.test(reason) ? reason : `${reason}.`;
+  if (notice?.includes(sentence)) return notice;
+  return [notice, notice?.includes(REFUSED) ? sentence : `${REFUSED} ${sentence}`].filter(Boolean).join(" ");
 }
 
 function place(page, name, text) {

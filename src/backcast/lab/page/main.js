@@ -1,6 +1,6 @@
 /** The page: it shows what the session sends, and sends what the user does. */
 
-import { mended, readAddress, writeAddress } from "./address.js";
+import { mended, readAddress, withReason, writeAddress } from "./address.js";
 import { Board } from "./board.js";
 import { byId, throttled, typeset } from "./dom.js";
 import { MazeEditor } from "./editor.js";
@@ -111,10 +111,15 @@ function openAddress() {
   open(config, { at: held.at, story: held.story, notice });
 }
 
-/** A valid config, from a panel with the same kind of world if there is one. */
-function workingLike({ world }) {
-  const { presets } = page.hello;
-  return (presets.find(({ config }) => config.world.kind === world?.kind) ?? presets[0]).config;
+/** A valid config, from a panel with the same kind of world if there is one, or else with a world for these agents. */
+function workingLike({ world, left, right }) {
+  const { presets, worlds, kinds } = page.hello;
+  const needs = [left, right].map((agent) => kinds.find(({ name }) => name === agent?.kind)?.only).find(Boolean);
+  const purposeOf = (kind) => worlds.find((each) => each.kind === kind)?.purpose;
+  const purpose = purposeOf(world?.kind) ?? needs;
+  const like = presets.find(({ config }) => config.world.kind === world?.kind);
+  const fitting = presets.find(({ config }) => purposeOf(config.world.kind) === purpose);
+  return (like ?? fitting ?? presets[0]).config;
 }
 
 function hear(message) {
@@ -186,6 +191,7 @@ function showScene(scene) {
   editor.close();
   forms.fail(null);
   forms.show(scene.config);
+  transport.clear();
   story.mark(page.story);
   boards.forEach((board) => board.setScene(scene));
   charts.setScene(scene);
@@ -233,12 +239,12 @@ function showFurther(further) {
 /** Show an error where it was caused. Refused parts of an address are removed from it and reported. */
 function fail({ message, about, fields = [] }) {
   const origin = about === "open" ? page.wanted?.origin : null;
-  const words = origin === "address" ? `The address cannot be opened as it is. ${message}.` : message;
+  const words = origin === "address" ? withReason(page.notice, message) : message;
   showBusy(null);
   if (origin === "address") {
     const config = mended(page.wanted.config, fields, workingLike(page.wanted.config));
     if (config) {
-      open(config, { ...page.wanted, notice: [page.notice, words].filter(Boolean).join(" ") });
+      open(config, { ...page.wanted, notice: words });
       return;
     }
   }

@@ -44,10 +44,17 @@ export class Story {
   }
 }
 
-/** The main point, where to look, and the measurements. */
-function wordsOf({ sentence, look, measured }) {
+/** The main point, where to look, a link to the same scene with a baseline on the left, and the measurements. */
+function wordsOf(preset) {
+  const { sentence, look, measured } = preset;
   const toSee = make("span", { class: "look" }, typeset(` Look at ${look.replace(/(?<![.?!])$/, ".")}`));
   const summary = make("summary", {}, "measurements");
   const details = make("details", { class: "more" }, summary, make("p", { class: "note" }, typeset(`${measured}.`)));
-  return [make("p", {}, typeset(sentence), toSee), details];
+  const main = make("p", {}, typeset(sentence), toSee);
+  return preset.baseline ? [main, withBaseline(preset), details] : [main, details];
+}
+
+function withBaseline({ name, config, at, speed, baseline }) {
+  const href = writeAddress({ config: { ...config, left: baseline }, at, speed, story: name });
+  return make("a", { href, class: "baseline" }, "put Q-learning on the left");
 }

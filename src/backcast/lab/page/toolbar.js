@@ -50,7 +50,7 @@ export function showBusy(message) {
 /** The work in progress, in words. */
 function busyWords({ about, at, words }) {
   if (about === "running") return `running… step ${whole(at)}`;
-  if (about === "compiling") return `${words || "compiling…"}; interpreted until then`;
+  if (about === "compiling") return words ? `${words}; slower until then` : "starting the agents…";
   return words || "opening…";
 }
 

@@ -113,6 +113,14 @@ export class Transport {
     this.slider.setAttribute("aria-valuetext", words);
   }
 
+  /** Show no moment until the next frame, which is of another scene. */
+  clear() {
+    this.frame = null;
+    byId("moment").textContent = "starting the agents…";
+    this.scrubber.value = 0;
+    this.scrubber.style.setProperty("--part", 0);
+  }
+
   /** Show the moment of a frame. */
   show(frame, episodes) {
     this.frame = frame;
