@@ -6,7 +6,8 @@
 Steps per episode, reward or error are means over all episodes. Errors are those over states that do not end an episode:
 nothing teaches a network the values of the others, which no agent uses. Each agent is compared with replay of as many
 value updates per step, on the same seeds; the intervals of a world's differences hold together with probability 0.95.
-Time is that of a run in seconds of one core, measured.
+The middle half is the interquartile mean over seeds. Time is that of a run in seconds of one core, measured. A run is
+stuck if its last ten episodes take more than 100 steps on average.
 """
 
 import sys
@@ -19,7 +20,7 @@ from backcast.drivers.metrics import METRICS
 from backcast.report.scores import judged_by
 from backcast.studies import results
 from backcast.studies.results import Results
-from backcast.studies.statistics import bootstrap, paired_difference, simultaneous
+from backcast.studies.statistics import bootstrap, iqm, paired_difference, simultaneous
 
 CONTROL = "replay, equal updates"
 PAIRS = (("forward", "backward"), ("backward, separate", "backward, shared"), ("contrastive", "generative"))
@@ -33,14 +34,23 @@ def table(result: Results, world: str) -> Iterator[str]:
     others = [agent for agent in means if agent != CONTROL]
     gains = simultaneous(np.array([means[CONTROL] - means[agent] for agent in others]).T, seed=0)
     gained = dict(zip(others, gains, strict=True))
-    yield f"\n{world}\n\n| | {metric.name} | better than replay by | value updates | time |\n|---|---|---|---|---|"
+    yield f"\n{world}\n\n| | {metric.name} | middle half | better than replay by | value updates | time | stuck |"
+    yield "|---" * 7 + "|"
     for agent in means:
-        updates, seconds = result.value_updates(world, agent), result.seconds(world, agent)
-        gain = gained.get(agent, "")
-        yield f"| {agent} | {bootstrap(metric.sign * means[agent], seed=0)} | {gain} | {updates:,.0f} | {seconds:.1f} |"
+        own = metric.sign * means[agent]
+        cells = bootstrap(own, seed=0), bootstrap(own, iqm, seed=0), gained.get(agent, "")
+        counted = f"{result.value_updates(world, agent):,.0f}", f"{result.seconds(world, agent):.1f}"
+        yield f"| {' | '.join(map(str, (agent, *cells, *counted, stuck(result, world, agent))))} |"
     for a, b in PAIRS:
         if {a, b} <= means.keys():
             yield f"\n{b} is better than {a} by {paired_difference(means[a], means[b], seed=0)}"
+
+
+def stuck(result: Results, world: str, agent: str) -> str:
+    """The number of seeds whose last ten episodes are long; only for mazes."""
+    if judged_by(result, world).name != "steps":
+        return ""
+    return str((result.curves(world, agent, "steps")[:, -10:].mean(axis=1) > 100).sum())
 
 
 def main(directory: str) -> None:
