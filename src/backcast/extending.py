@@ -38,7 +38,17 @@ from backcast.values.contract import Values
 from backcast.values.step_sizes import StepSizes
 from backcast.values.targets import td_error, td_target
 from backcast.worlds.chain import PerSeed
-from backcast.worlds.kinds import WORLDS, Picture, Sketch, WorldKind, register_world
+from backcast.worlds.kinds import (
+    WORLDS,
+    Discount,
+    Picture,
+    Probability,
+    Seed,
+    Sketch,
+    Steps,
+    WorldKind,
+    register_world,
+)
 from backcast.worlds.layouts import Grid, Line, full_grid
 from backcast.worlds.world import World
 
@@ -60,6 +70,7 @@ __all__ = [
     "Bounds",
     "Correction",
     "Depends",
+    "Discount",
     "Estimator",
     "ForwardPlanner",
     "ForwardRows",
@@ -84,16 +95,19 @@ __all__ = [
     "Picture",
     "Planner",
     "PlannerPart",
+    "Probability",
     "ProbabilityRows",
     "Reevaluation",
     "SampledPredecessors",
     "SampledSuccessors",
+    "Seed",
     "Setting",
     "Setup",
     "Sketch",
     "StatePlanner",
     "Step",
     "StepSizes",
+    "Steps",
     "Stream",
     "Values",
     "World",

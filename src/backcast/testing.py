@@ -156,9 +156,8 @@ class ExpectedPlanningConformance(_Suite):
             parts = self.parts(world, frame="current")
             _set(parts.values, weights)
             model: Any = parts.model
-            if hasattr(model, "ahead"):
-                model.ahead[:] = world.discount * v * ~world.mdp.terminal
-                model.sum_ahead[0] = model.ahead.sum()
+            for each in range(world.n_states):
+                model.refresh(parts.values, each, world.discount)
             ends = bool(world.mdp.terminal[s])
             step = Step(s, 0, 0.0, s, ends, False)
             parts.planner.plan(parts.model, parts.values, step, world.discount, np.ones(4))

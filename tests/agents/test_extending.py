@@ -20,7 +20,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
 def _parts_of_the_docs():
     """The planner, the model, the estimator and the learner, without the runs that end each; forgotten afterwards."""
     with unchanged_registries():
-        for example in EXAMPLES[:4]:
+        for example in EXAMPLES[:5]:
             exec(compile(re.split(r"\n(?:for|runs) ", example)[0], str(PAGE), "exec"), {"__name__": "docs_example"})
         yield
 
@@ -43,6 +43,17 @@ class TestSurprised(AgentConformance, ModelConformance):
 @pytest.mark.interpreted
 class TestSurprisedWithFeatures(AgentConformance, ModelConformance):
     kind = "surprised"
+    options = {"features": "onehot", "alpha": 0.5}  # noqa: RUF012
+
+
+@pytest.mark.interpreted
+class TestLast(AgentConformance):
+    kind = "last"
+
+
+@pytest.mark.interpreted
+class TestLastWithFeatures(AgentConformance):
+    kind = "last"
     options = {"features": "onehot", "alpha": 0.5}  # noqa: RUF012
 
 

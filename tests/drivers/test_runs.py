@@ -225,3 +225,9 @@ def test_fresh_entropy_is_told_so_that_a_run_can_be_repeated():
     runs = bc.run(MAZE, bc.agent("q"), 2, [None, None])
     assert len(set(runs.seeds)) == 2
     np.testing.assert_array_equal(runs.values, bc.run(MAZE, bc.agent("q"), 2, runs.seeds).values)
+
+
+def test_a_run_is_described_in_few_words_whatever_the_unit_of_its_rewards():
+    mdp = bc.FiniteMDP(np.ones((1, 1, 1)), [[1e200]], 0.5, [1.0], [False])
+    runs = bc.run(bc.worlds.from_mdp(mdp, [[1.0]], max_steps=5), bc.agent("td"), 3, 1)
+    assert len(repr(runs)) < 80

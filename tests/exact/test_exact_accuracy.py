@@ -284,3 +284,14 @@ def test_what_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(solving, "_LARGEST_DENSE", 0)
     with pytest.raises(bc.InputError, match=r"2,998 states.* mixes too slowly"):
         exact.value(line(2_999, 0.495, as_sparse=True))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("ends", [False, True], ids=["for ever", "two steps"])
+def test_rewards_whose_values_overflow_are_refused_and_named(ends):
+    """Also where episodes are so short that values are summed and nothing is eliminated."""
+    transition = np.zeros((3, 1, 3))
+    transition[[0, 1, 2], 0, [1, 2, 2] if ends else [1, 0, 2]] = 1.0
+    mdp = bc.FiniteMDP(transition, np.full((3, 1), 1e308), 0.99, [1.0, 0.0, 0.0], [False, False, ends])
+    with pytest.raises(bc.InputError, match=r"not finite in double precision: .*rewards are too large"):
+        bc.exact.value(mdp)

@@ -43,6 +43,25 @@ def test_a_bad_study_is_refused_in_few_words(tmp_path, cli, text, words, dry):
     assert not (tmp_path / "r").exists()
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("text", "plot", "why"),
+    [
+        (TABLE + 'id = "FrozenLake-v1"', "updates-to-solve", "in no world of s agents are judged by an error or by"),
+        (WALK, "steps-per-episode", "'steps-per-episode' is drawn of control worlds, and random-walk-1000 is for pred"),
+        (WALK, "reward-over-steps", "'reward-over-steps' is drawn of control worlds"),
+        (MAZE, "error-curves", "'error-curves' is drawn of prediction worlds, and maze is for control"),
+        (MAZE, "error-by-ratio", "'error-by-ratio' is drawn of prediction worlds"),
+    ],
+)
+def test_a_plot_that_the_worlds_do_not_allow_is_refused_before_anything_runs(tmp_path, cli, text, plot, why):
+    (tmp_path / "s.toml").write_text(f'plots = ["{plot}"]\n{text}')
+    code, told, complaint = cli("sweep", tmp_path / "s.toml", "--out", tmp_path / "r")
+    assert (code, told) == (2, "")
+    assert f"plots: {why}" in complaint
+    assert not (tmp_path / "r").exists()
+
+
 @pytest.mark.parametrize("path", ["/dev/zero", "/", "."])
 def test_what_is_no_file_is_no_study(tmp_path, cli, path):
     code, _, complaint = cli("sweep", path, "--out", tmp_path / "r")

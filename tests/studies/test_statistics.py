@@ -412,3 +412,10 @@ def test_with_the_seeds_needed_four_of_five_studies_tell_an_effect_from_0():
 def test_of_very_many_seeds_there_are_fewer_resamples(n, resamples):
     assert statistics._begin(0, 0.95, None, n)[1] == resamples
     assert statistics._begin(0, 0.95, 30, n)[1] == 30
+
+
+@pytest.mark.interpreted
+def test_huge_numbers_are_written_with_four_digits():
+    """Rounding by the width would write 200 digits, all but a few of which are not known."""
+    assert str(statistics.Interval(1.23456e200, 1.2e200, 1.3e200, n=20)) == "1.235e+200 [1.2e+200, 1.3e+200]"
+    assert str(statistics.Interval(123456.0, 120000.0, 130000.0, n=20)) == "123456 [120000, 130000]"

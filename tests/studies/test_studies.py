@@ -344,10 +344,12 @@ def test_damaged_and_foreign_files_are_named_and_left_alone(tmp_path, cli):
 
 
 def test_a_plot_that_does_not_fit_its_worlds_is_refused(tmp_path, cli):
-    tiny(tmp_path, TINY.replace("seeds = 4", 'seeds = 4\n    plots = ["error-curves"]'))
+    text = textwrap.dedent(TINY).replace("seeds = 4", 'seeds = 4\nplots = ["error-curves"]')
+    (tmp_path / "tiny.toml").write_text(text)
     code, _, errors = cli("sweep", tmp_path / "tiny.toml", "--out", tmp_path / "r")
     assert code == 2
-    assert "rmsve is measured in prediction worlds, and custom-maze is none" in errors
+    assert "plots: 'error-curves' is drawn of prediction worlds, and custom-maze is for control" in errors
+    assert not (tmp_path / "r").exists()
 
 
 def test_directories_that_cannot_be_used(tmp_path, cli):

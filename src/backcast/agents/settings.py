@@ -1,6 +1,6 @@
 """The settings of agents: one table, from which validation, studies, the lab's form, lists and docs are made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -109,15 +109,16 @@ def _prior(name: str, given: object) -> Any:
     return "+".join(piece for piece in PIECES if piece in pieces)
 
 
-def _rate(words: str, least: Callable[[Any], Any]) -> Check:
-    """Return the check of a step size or a probability: a number, or a list by episode, which may end with 0."""
+def _rate(words: str, above: bool = False) -> Check:
+    """Return the check of a probability or, `above` 0, a step size: a number, or a list by episode, which may be 0."""
 
     def check(name: str, given: Any) -> Any:
         try:
             values = np.atleast_1d(as_floats(name, np.nan if given is None else given))
         except InputError as error:
             raise InputError(f"{name}: {given!r} given, expected {words} or a list of them") from error
-        good = (least(values) & (values <= 1)) | ((values == 0) & (np.ndim(given) > 0))
+        zero_allowed = not above or np.ndim(given) > 0
+        good = (values <= 1) & ((values >= 0) if zero_allowed else (values > 0))
         if values.ndim != 1 or values.size == 0 or not good.all():
             raise InputError(f"{name}: {given!r} given, expected {words}")
         return given if np.ndim(given) == 0 else tuple(float(rate) for rate in given)
@@ -133,10 +134,10 @@ USUAL_STEP_SIZE = Depends(_usual_step_size, f"1, or {RATE:g} with a network", 1.
 
 
 def _step_size(
-    name: str, meaning: str, symbol: str, default: float | Depends, label: str, words: str = "a step size in (0, 1]"
+    name: str, meaning: str, symbol: str, default: float | Depends, label: str, or_zero: str = ""
 ) -> Setting:
-    least = (lambda rates: rates > 0) if words.startswith("a step size in (0") else (lambda rates: rates >= 0)
-    form, check = Form(0, 1, above=True), _rate(words, least)
+    words = f"a step size in [0, 1], 0 {or_zero}" if or_zero else "a step size in (0, 1]"
+    form, check = Form(0, 1, above=True), _rate(words, above=not or_zero)
     many = f"{words}, or one for each episode"
     return Setting(name, meaning, check, float | tuple[float, ...], many, symbol, default, form, label)
 
@@ -203,15 +204,14 @@ COMMON = _table(  # settings of all kinds, where they apply; arguments of `backc
     ),
     _step_size("alpha", "step size of learning", "α", USUAL_STEP_SIZE, "step size α"),
     _step_size(
-        "alpha_model", "step size of the model", "αₘ", USUAL_STEP_SIZE, "model’s step size αₘ",
-        "a step size in [0, 1], 0 with a network only",
+        "alpha_model", "step size of the model", "αₘ", USUAL_STEP_SIZE, "model’s step size αₘ", "with a network only",
     ),
     _step_size(
         "alpha_plan", "step size of planning", "αₚ", Depends(lambda given: given["alpha"], "alpha"),
         "planning’s step size αₚ",
     ),
     Setting(
-        "epsilon", "probability of a random action", _rate(_PROBABILITY, lambda rates: rates >= 0),
+        "epsilon", "probability of a random action", _rate(_PROBABILITY),
         _NUMBERS, f"{_PROBABILITY}, or one for each episode", "ε", 0.5, Form(0, 1), "exploration ε",
     ),
     _schedule(

@@ -58,9 +58,10 @@ def as_distribution(field: str, values: ArrayLike, size: int) -> Vector:
 
 def as_number(field: str, given: Any, low: float, high: float, expected: str) -> float:
     """Validate a finite number from low to high; `expected` describes it in the message."""
-    number = isinstance(given, (int, float, np.integer, np.floating)) and not isinstance(given, bool)
-    if number and low <= given <= high and abs(given) <= _LARGEST:
-        return float(given)
+    number = float(given) if isinstance(given, np.floating) else given
+    real = isinstance(number, (int, float, np.integer)) and not isinstance(number, bool)
+    if real and low <= number <= high and abs(number) <= _LARGEST:
+        return float(number)
     raise InputError(f"{field}: {shown(given)} given, expected {expected}")
 
 
@@ -74,7 +75,11 @@ def as_whole(field: str, given: object, least: int, most: float = 2**63 - 1) -> 
     if isinstance(given, (float, np.floating)) and given == np.floor(given) and np.isfinite(given):
         given = int(given)
     if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or not least <= given <= most:
-        raise InputError(f"{field}: {shown(given)} given, expected a whole number, {least} or more")
+        too_large = isinstance(given, (int, np.integer)) and given > most
+        raise InputError(
+            f"{field}: {shown(given)} given, expected a whole number"
+            + (f" from {least} to {most}" if too_large else f", {least} or more")
+        )
     return int(given)
 
 

@@ -4,11 +4,12 @@ Third-party modules need not be imported where results are only read. There a *s
 it can be described and counted, but not used (`Absent`).
 """
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
 
 from backcast.core.errors import InputError
 
+R = TypeVar("R")
 OWN = "backcast"  # the package whose names are reserved
 
 
@@ -62,6 +63,12 @@ def refuse_taken(field: str, name: str, registered: Registered | None) -> None:
     """Raise InputError if a name is one of Backcast's own; third-party names may be registered again."""
     if registered is not None and registered.is_builtin:
         raise InputError(f"{field}: {name!r} is one of Backcast's own; choose another name")
+
+
+def named_kind(registered: Mapping[str, R], given: object) -> R | None:
+    """What the key "kind" of a given table names; None if this is no table, or names nothing that is registered."""
+    name = given.get("kind") if isinstance(given, dict) else None
+    return registered.get(name) if isinstance(name, str) else None
 
 
 def first_line(documentation: str | None) -> str:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,7 @@ def run_in_threads(
     schedule = agent.rates(int(episodes))
     limit = check_limit(world.draw(seeds[0]), max_steps)
     budget = FOREVER if updates is None else as_whole("updates", updates, 1)
-    job: Any = Job(world, agent, schedule, limit, budget, models=models)
+    job: AnyJob = Job(world, agent, schedule, limit, budget, models=models)
     if agent.has_network:
         job = _neural_job(world, agent, limit, episodes=len(schedule), budget=budget, models=models)
     if threads:
@@ -121,14 +121,35 @@ def _run_steps(
     drawn = world.draw(seeds[0])
     limit = as_whole("max_steps", max_steps, 1) if max_steps is not None else drawn.max_steps or FOREVER
     refuse_no_steps(drawn)
-    job: Any = StepsJob(world, agent, steps, limit, models)
+    job: AnyJob = StepsJob(world, agent, steps, limit, models)
     if agent.has_network:
         job = _neural_job(world, agent, limit, steps=steps, models=models)
     job.prepare(seeds[0])
     return collect(world.name, agent, seeds, _share(job, seeds, threads))
 
 
-def _neural_job(world: World, agent: Agent, limit: int, **more: Any) -> Any:
+class AnyJob(Protocol):
+    """Runs of an agent in a world, made in blocks of seeds."""
+
+    @property
+    def most_seeds(self) -> int:
+        """The most seeds of a block."""
+
+    @property
+    def stop(self) -> NDArray[np.uint8]:
+        """(1,), set to 1 to stop all runs."""
+
+    def prepare(self, seed: int) -> None:
+        """Compile, or load, what the runs need."""
+
+    def allow_blocks(self, seed: int) -> None:
+        """Allow blocks of several seeds, if they can be made."""
+
+    def perform(self, seeds: Sequence[Any]) -> RunRows:
+        """Make the runs of a block."""
+
+
+def _neural_job(world: World, agent: Agent, limit: int, **more: Any) -> AnyJob:
     """The job of an agent with a network; JAX is imported only here."""
     require_jax()
     from backcast.drivers.neural import NeuralJob
@@ -142,7 +163,7 @@ def usual_threads() -> int:
     return cores + 1 if cores > 1 else 1
 
 
-def _share(job: Any, seeds: Sequence[int], threads: int) -> list[RunRows]:
+def _share(job: AnyJob, seeds: Sequence[int], threads: int) -> list[RunRows]:
     """Run all seeds, in threads that take the next block when free; results are in the order of the seeds.
 
     On an error or Ctrl-C, set the flag that the compiled loops poll, wait for them, and re-raise.

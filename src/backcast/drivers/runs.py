@@ -73,7 +73,7 @@ class KeptRuns(Protocol):
     def number(self) -> int:
         """The number of runs."""
 
-    def model(self, place: int) -> Any:
+    def model(self, place: int) -> object:
         """The model of one run, made readable."""
 
 
@@ -87,7 +87,7 @@ class KeptCopies(NamedTuple):
         """How many."""
         return self.copies.number
 
-    def model(self, place: int) -> Any:
+    def model(self, place: int) -> object:
         """The model of one run, made readable by its own method."""
         agent = picked(self.copies.stacked(self.copies.first.agent), place)
         return agent.model.readable(agent.values)
@@ -96,14 +96,14 @@ class KeptCopies(NamedTuple):
 class KeptModel(NamedTuple):
     """The model of one run that is readable already."""
 
-    readable: Any
+    readable: object
 
     @property
     def number(self) -> int:
         """One."""
         return 1
 
-    def model(self, place: int) -> Any:
+    def model(self, place: int) -> object:
         """It."""
         return self.readable
 
@@ -174,7 +174,7 @@ class Runs:
     def __repr__(self) -> str:
         n, episodes = self.steps.shape
         what = (
-            f"mean RMSVE {np.nanmean(self.rmsve):.3f}"
+            f"mean RMSVE {np.nanmean(self.rmsve):.4g}"
             if self.rmsve is not None
             else f"mean steps per episode {self.steps[self.steps >= 0].mean():.1f}, mean reward"
             f" {np.nanmean(self.reward):.3g}"

@@ -176,7 +176,9 @@ def train(
     """
     check_agent(agent)
     if not isinstance(env, gymnasium.Env):
-        raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment")
+        how = ", as gymnasium.make makes it" if isinstance(env, str) else ""
+        how = "; backcast.run runs agents in a World" if isinstance(env, World) else how
+        raise InputError(f"env: {type(env).__name__} given, expected a Gymnasium environment{how}")
     length = check_length(episodes, steps, _seeds(seed, seeds))
     limit = None if max_steps is None else as_whole("max_steps", max_steps, 1)
     with watching("training", (length.episodes or length.steps or 1) * len(length.seeds), progress) as advance:
@@ -215,79 +217,121 @@ def _train(
     walker = _walker(env, world, agent, discount, length, seed)
     record = empty_record(length.most_episodes, world)
     started = time.thread_time()
-    first_state, first_action = (int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space))
-    largest = float(np.abs(record.truth).max(initial=0.0))
-
+    episodes = _Episodes(env, world, walker, record, length, limit, advance)
     made = 0
     for episode in range(length.most_episodes):
         if episode:
             observation, _ = env.reset()
-        s = walker.state_of(observation - first_state if first_state else observation)
-        over = world is not None and bool(world.mdp.terminal[s])
-        if not over:
-            walker.begin_episode(s)
-        else:
-            walker.episode += 1
-        terminated = False
-        while not over:
-            a = walker.act(s)
-            observation, r, terminated, truncated, _ = env.step(a + first_action)
-            s2 = walker.state_of(observation - first_state if first_state else observation)
-            walker.observe(s, a, float(r), s2, terminated)
-            record.steps[episode] += 1
-            record.reward[episode] += float(r)
-            largest = max(largest, abs(float(r)))
-            if walker.exploded(s, a, largest):
-                record.diverged[0] = record.steps.sum()
-            s = s2
-            over = terminated or truncated or record.steps[episode] == limit or record.diverged[0] > 0
-            over = over or walker.taken == length.steps
-            if length.steps is not None:
-                advance()
-        if record.steps[episode] and not record.diverged[0]:
-            walker.end_episode(s, terminated)
-        record.made[episode] = walker.updates.sum()
-        if length.steps is None:
-            advance()
+        episodes.walk(episode, observation)
         made = episode + 1
-        if not walker.judge(record, episode, largest, limit or FOREVER):
-            break
-        if walker.taken == length.steps:
+        if not walker.judge(record, episode, episodes.largest, limit or FOREVER) or walker.taken == length.steps:
             break
     name = world.name if world is not None else getattr(env.spec, "id", type(env.unwrapped).__name__)
     rows = walker.rows(record, np.array([time.thread_time() - started]))
     return _Trained(rows if length.steps is None else rows.with_episodes(made), name)
 
 
+class _Episodes:
+    """Episodes of one run, which are recorded.
+
+    Attributes:
+        largest: the largest absolute reward so far, or of the true values.
+    """
+
+    def __init__(
+        self,
+        env: "gymnasium.Env[Any, Any]",
+        world: World | None,
+        walker: "Stepwise | NeuralStepwise",
+        record: Record,
+        length: Length,
+        limit: int | None,
+        advance: Advance,
+    ) -> None:
+        self.env, self.world, self.walker, self.record = env, world, walker, record
+        self.length, self.limit, self.advance = length, limit, advance
+        self.first_state, self.first_action = (
+            int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space)
+        )
+        self.largest = float(np.abs(record.truth).max(initial=0.0))
+
+    def walk(self, episode: int, observation: int | Vector) -> None:
+        """Walk an episode, from its first observation to its end or to the end of the run."""
+        walker, record, terminated = self.walker, self.record, False
+        s = self.state_of(observation)
+        over = self.world is not None and bool(self.world.mdp.terminal[s])
+        if over:
+            walker.episode += 1
+        else:
+            walker.begin_episode(s)
+        while not over:
+            s, terminated, over = self.step(episode, s)
+        if record.steps[episode] and not record.diverged[0]:
+            walker.end_episode(s, terminated)
+        record.made[episode] = walker.updates.sum()
+        if self.length.steps is None:
+            self.advance()
+
+    def step(self, episode: int, s: int) -> tuple[int, bool, bool]:
+        """Make a step from s; return the next state, whether it is terminal, and whether the episode is over."""
+        walker, record = self.walker, self.record
+        a = walker.act(s)
+        observation, r, terminated, truncated, _ = self.env.step(a + self.first_action)
+        s2 = self.state_of(observation)
+        walker.observe(s, a, float(r), s2, terminated)
+        record.steps[episode] += 1
+        record.reward[episode] += float(r)
+        self.largest = max(self.largest, abs(float(r)))
+        if walker.exploded(s, a, self.largest):
+            record.diverged[0] = record.steps.sum()
+        over = terminated or truncated or record.steps[episode] == self.limit or record.diverged[0] > 0
+        if self.length.steps is not None:
+            self.advance()
+        return s2, terminated, bool(over or walker.taken == self.length.steps)
+
+    def state_of(self, observation: int | Vector) -> int:
+        """The number of a state; those of the environment may not begin with 0."""
+        return self.walker.state_of(observation - self.first_state if self.first_state else observation)
+
+
 def _walker(
     env: "gymnasium.Env[Any, Any]", world: World | None, agent: Agent, discount: float, length: Length, seed: int
 ) -> "Stepwise | NeuralStepwise":
     """The stepwise agent."""
+    setup = _setup(env, world, discount)
     if not agent.has_network:
-        setup = _setup(env, world, agent, discount, seed)
+        if setup.n_states == 0:
+            setup = _remembering(setup, env.observation_space, agent, seed)
         return Stepwise(agent, setup, length.episodes, seed, length.steps)
     require_jax()
     from backcast.drivers.neural_stepwise import NeuralStepwise
 
-    setup, seen, shape = _seen_setup(env, world, discount)
+    seen = world.observations if world is not None else np.eye(setup.n_states) if setup.n_states else None
+    shape = (env.observation_space.shape or ()) if seen is None else seen.shape[1:]
     return NeuralStepwise(agent, setup, seen, shape, length, seed)
 
 
-def _seen_setup(
-    env: "gymnasium.Env[Any, Any]", world: World | None, discount: float
-) -> tuple[Setup, Vector | None, tuple[int, ...]]:
-    """The setup of an agent with a network, its observations of numbered states, and the shape of an observation."""
+def _setup(env: "gymnasium.Env[Any, Any]", world: World | None, discount: float) -> Setup:
+    """The setup of an agent; without states if observations are a Box."""
     if not isinstance(env.action_space, Discrete):
         raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")
     if world is not None:
-        setup = Setup(world.n_states, world.n_actions, world.discount, world)
-        return setup, world.observations, world.observations.shape[1:]
+        return Setup(world.n_states, world.n_actions, world.discount, world)
     space, n_actions, discount = env.observation_space, int(env.action_space.n), as_fraction("discount", discount)
-    if isinstance(space, Discrete):
-        return Setup(int(space.n), n_actions, discount), np.eye(int(space.n)), (int(space.n),)
-    if not isinstance(space, Box):
+    if not isinstance(space, (Discrete, Box)):
         raise InputError(f"env: {unusable(space)}")
-    return Setup(0, n_actions, discount), None, space.shape
+    return Setup(int(space.n) if isinstance(space, Discrete) else 0, n_actions, discount)
+
+
+def _remembering(setup: Setup, space: object, agent: Agent, seed: int) -> Setup:
+    """The setup of an agent whose states are the observations of a Box that it remembers."""
+    if agent.shared("features") is None:
+        raise InputError(
+            f"agent: {agent.name!r} has a table, and needs numbered states; the observation space is {space}."
+            " Give it features=backcast.features.tiles() or fourier()"
+        )
+    memory = agent.shared("memory", MEMORY)
+    return dataclasses.replace(setup, n_states=memory, observations=Observations(space, memory, seed))
 
 
 def _world_of(env: "gymnasium.Env[Any, Any]", agent: Agent, discount: float) -> World | None:
@@ -311,24 +355,3 @@ def _is_bare(env: "gymnasium.Env[Any, Any]") -> bool:
             return False
         env = env.env
     return True
-
-
-def _setup(env: "gymnasium.Env[Any, Any]", world: World | None, agent: Agent, discount: float, seed: int) -> Setup:
-    """The setup of the agent: numbered states, or a Box whose observations it remembers."""
-    if not isinstance(env.action_space, Discrete):
-        raise InputError(f"env: its action space is {env.action_space}, expected Discrete; agents number their actions")
-    if world is not None:
-        return Setup(world.n_states, world.n_actions, world.discount, world)
-    n_actions, discount = int(env.action_space.n), as_fraction("discount", discount)
-    space = env.observation_space
-    if isinstance(space, Discrete):
-        return Setup(int(space.n), n_actions, discount)
-    if not isinstance(space, Box):
-        raise InputError(f"env: {unusable(space)}")
-    if agent.shared("features") is None:
-        raise InputError(
-            f"agent: {agent.name!r} has a table, and needs numbered states; the observation space is {space}."
-            " Give it features=backcast.features.tiles() or fourier()"
-        )
-    memory = agent.shared("memory", MEMORY)
-    return Setup(memory, n_actions, discount, observations=Observations(space, memory, seed))

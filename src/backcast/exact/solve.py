@@ -57,14 +57,14 @@ class Leaky:
         x = bounded_sum(self.Q, b)
         if x is None:
             x = self.solve_iteratively(b)
-        return _finite(self.elimination.solve(b)) if x is None else x
+        return _finite(self.elimination.solve(b) if x is None else x)
 
     def solve_left(self, b: Vector) -> Vector:
         """Solve x (I − Q) = b for b (n,), as `solve`, but certified relative to Σ |x|."""
         x = bounded_sum(self.Q.T, b)
         if x is None and self._norm is not None:
             x = certified_krylov(self._system.T.tocsr(), b, self._norm, order=1)
-        return _finite(self.elimination.solve_left(b)) if x is None else x
+        return _finite(self.elimination.solve_left(b) if x is None else x)
 
     def solve_iteratively(self, b: Vector) -> Vector | None:
         """Solve iteratively; None unless Q is large and the solution can be certified."""
@@ -112,11 +112,12 @@ def bounded_sum(Q: Matrix, b: Vector, longest: int = 16) -> Vector | None:
     if b.ndim > 1 and bounded_sum(Q, np.ones(len(b)), longest) is None:  # checked first on one vector, which is cheaper
         return None
     x = term = b
-    for _ in range(longest):
-        term = Q @ term
-        if not term.any():
-            return x
-        x = x + term
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what is not finite
+        for _ in range(longest):
+            term = Q @ term
+            if not term.any():
+                return x
+            x = x + term
     return None
 
 
@@ -177,6 +178,7 @@ def _iterate(system: sparse.csr_array, b: Vector, **stop: float) -> Vector:
 def _finite(x: Vector) -> Vector:
     if not np.isfinite(x).all():
         raise InputError(
-            "policy: it stays among some states for so long that expected times are not finite in double precision"
+            "policy: expected times or values are not finite in double precision: it stays among some states for too"
+            " long, or rewards are too large"
         )
     return x

@@ -37,6 +37,31 @@ def analyse(indptr: Indices, indices: Indices, parent: Indices, mark: Indices, c
                 j = parent[j]
 
 
+@kernel
+def lay_out(
+    indptr: Indices,
+    indices: Indices,
+    parent: Indices,
+    start: Indices,
+    column: NDArray[np.int32],
+    mark: Indices,
+    end: Indices,
+) -> None:
+    """Write the columns of the upper factor; the arguments are those of `eliminate`."""
+    for i in range(len(parent)):
+        mark[i] = -1
+        end[i] = start[i]
+    for i in range(len(parent)):
+        mark[i] = i
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            while j < i and mark[j] != i:
+                column[end[j]] = i
+                end[j] += 1
+                mark[j] = i
+                j = parent[j]
+
+
 @partial(kernel, error_model="numpy")  # entries that overflow or are not connected are infinite; the caller checks
 def eliminate(
     indptr: Indices,
@@ -73,22 +98,11 @@ def eliminate(
         end: see `stack`.
     """
     n = len(parent)
+    lay_out(indptr, indices, parent, start, column, mark, end)
     for i in range(n):
         mark[i] = -1
         end[i] = start[i]
-    for i in range(n):  # the pattern
-        mark[i] = i
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            while j < i and mark[j] != i:
-                column[end[j]] = i
-                end[j] += 1
-                mark[j] = i
-                j = parent[j]
     for i in range(n):
-        mark[i] = -1
-        end[i] = start[i]
-    for i in range(n):  # the numbers
         mark[i] = i
         top = n
         for p in range(indptr[i], indptr[i + 1]):

@@ -14,6 +14,7 @@ from backcast.agents import Agent, agent
 from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON
 from backcast.core.errors import InputError
+from backcast.core.registry import named_kind
 from backcast.core.setting_types import Depends, Form, Setting
 from backcast.studies.search import takes
 from backcast.studies.worldspec import Strict, WorldSpec, one_of
@@ -87,7 +88,7 @@ class LabAgent(Strict):
     @model_validator(mode="before")
     @classmethod
     def _with_checked_settings(cls, given: Any) -> Any:
-        kind = KINDS.get(given["kind"]) if isinstance(given, dict) and isinstance(given.get("kind"), str) else None
+        kind = named_kind(KINDS, given)
         if kind is None:
             return given
         settings = {name: value for name, value in given.items() if name != "kind"}
@@ -250,7 +251,8 @@ def _usual(setting: Setting) -> Any:
 
 
 def _described(setting: Setting, form: Form, usual: object) -> dict[str, Any]:
-    sentence = f"{setting.meaning[:1].upper()}{setting.meaning[1:]}." if setting.meaning else ""
+    first = setting.meaning[:1]  # a symbol, such as γ, has no capital
+    sentence = f"{first.upper() if first.isascii() else first}{setting.meaning[1:]}." if setting.meaning else ""
     depends = isinstance(setting.default, Depends) and setting.default.otherwise is None
     default = f" By default {setting.default.words}." if depends else ""
     told: dict[str, Any] = {"label": setting.label or setting.name.replace("_", " "), "symbol": setting.symbol}

@@ -8,6 +8,11 @@ of a row stands for the pair s̃·A + ã = pair(row, key). It has the probabilit
 corrected towards target(place, base, best), where `best` is max_a q(s, a) and `base` is computed once for all entries.
 By default there is one row for each state, its keys are pairs, and each entry has the mean reward and the mean discount
 on the path: then `rows` and `learn` are all that a model needs.
+
+**A forward model for forward planners** stores the successors of the pair s·A + a in the row of this number. An entry
+has the expected return outlook(place, h), where h = look_ahead(s') is the value of arriving in s'. By default this is
+max_a q(s', a), and each entry has the mean reward and the mean discount on the path to it: again, `rows` and `learn`
+are all that a model needs.
 """
 
 from collections.abc import Sequence
@@ -154,22 +159,20 @@ class BackwardRows(Model, HasRows, Protocol):
 class ForwardRows(Model, HasRows, Protocol):
     """A forward model for planning: a row for each pair s·A + a over the states that follow."""
 
-    @property
-    def ahead(self) -> Vector:
-        """(S,), h(s) as last refreshed; read only if outcomes never observed have probability."""
-
-    @property
-    def sum_ahead(self) -> Vector:
-        """(2,), Σ_s h(s), and the number of refreshes since it was last recomputed; likewise."""
-
     def look_ahead(self, values: Values, s: int, discount: float) -> float:
-        """h(s), the value of arriving in s."""
+        """h(s), the value of arriving in s, stored or computed."""
+
+    def refresh(self, values: Values, s: int, discount: float) -> None:
+        """Update what is stored of h(s), after the values of s or what was learned of s changed."""
 
     def outlook(self, place: int, h: float) -> float:
         """The expected return of the outcome at a place, given its h."""
 
     def unseen(self, h: float) -> float:
         """The expected return of outcomes never observed, given the sum of their h."""
+
+    def all_unseen(self, seen: float) -> float:
+        """The expected return of all outcomes never observed, given the sum of h of the others."""
 
 
 @optional("restart")
@@ -211,6 +214,35 @@ def _leaves_nothing(self: object, s: int, best: float, discount: float) -> float
 def _reward_and_value(self: BackwardRows, place: int, base: float, best: float) -> float:
     """The mean reward on the path, plus max_a q(s, a) times the mean discount."""
     return self.rows.reward[place] + self.rows.carried[place] * best
+
+
+@optional("look_ahead")
+def _is_worth_its_values(self: object, values: Values, s: int, discount: float) -> float:
+    """By default, entries hold rewards and discounts, and h(s) = max_a q(s, a)."""
+    return values.best(s)
+
+
+@optional("refresh")
+def _stores_no_values(self: object, values: Values, s: int, discount: float) -> None:
+    """By default, h(s) is computed whenever it is needed."""
+
+
+@optional("outlook")
+def _reward_and_discounted(self: ForwardRows, place: int, h: float) -> float:
+    """The mean reward on the path, plus h times the mean discount."""
+    return self.rows.reward[place] + self.rows.carried[place] * h
+
+
+@optional("unseen")
+def _has_no_unseen(self: object, h: float) -> float:
+    """By default, outcomes never observed have no probability."""
+    return 0.0
+
+
+@optional("all_unseen")
+def _have_no_unseen(self: object, seen: float) -> float:
+    """Likewise."""
+    return 0.0
 
 
 @optional("describes")

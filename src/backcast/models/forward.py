@@ -1,17 +1,17 @@
 """Forward models: which state follows this state and action?
 
-Planners use all of them in the same way: `look_ahead(s')` is the value of arriving in s', and `outlook` adds the data
-of an entry of a row.
+Planners use all of them in the same way: `look_ahead(s')` is h(s'), the value of arriving in s', and `outlook` adds the
+data of an entry of a row. Where states never observed have probability, models store h of all states and its sum.
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from backcast.core.arrays import Mask, Vector
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA_MODEL, Step
 from backcast.core.locality import prefetch
-from backcast.models.contract import BackwardRows, ForwardRows, OutcomeRows, ProbabilityRows
+from backcast.models.contract import BackwardRows, HasRows, OutcomeRows, ProbabilityRows
 from backcast.models.readable import Known
 from backcast.models.rows import known_of
 from backcast.values.contract import Values
@@ -77,15 +77,24 @@ class ForwardModel(NamedTuple):
         self.prefetch_ahead(s)
 
     def prefetch_ahead(self, s: int) -> None:
-        """Prefetch the data of s that `look_ahead` needs, besides its values."""
+        """Prefetch the data of s that `arriving` needs, besides its values."""
         prefetch(self.goes_on, s)
 
-    def look_ahead(self, values: Values, s: int, discount: float) -> float:
+    def arriving(self, values: Values, s: int, discount: float) -> float:
         """h(s) = r(s) + γ̄(s) max_a q(s, a)."""
         h = self.state_reward[s]
         if self.goes_on[s] > 0.0:
             h += discount * values.best(s)
         return h
+
+    def look_ahead(self, values: Values, s: int, discount: float) -> float:
+        """h(s), stored or computed."""
+        return self.ahead[s] if self.rows.width > 0 else self.arriving(values, s, discount)
+
+    def refresh(self, values: Values, s: int, discount: float) -> None:
+        """Update h(s) and the sum after the values, the reward or the termination of s changed."""
+        if self.rows.width > 0:
+            store_ahead(self, s, self.arriving(values, s, discount))
 
     def outlook(self, place: int, h: float) -> float:
         """r(s, s') + h(s')."""
@@ -94,6 +103,10 @@ class ForwardModel(NamedTuple):
     def unseen(self, h: float) -> float:
         """The expected return of successors never observed, given the sum of their h."""
         return h
+
+    def all_unseen(self, seen: float) -> float:
+        """The expected return of all successors never observed, given the sum of h of the others."""
+        return self.sum_ahead[0] - seen
 
     @in_python
     def successors(self, s: int, a: int) -> Known:
@@ -139,8 +152,13 @@ class ExtendedForward(NamedTuple):
         self.ways.restart(s, rates)
 
     def look_ahead(self, values: Values, s: int, discount: float) -> float:
-        """The value of s; the entries hold the discount."""
-        return values.best(s)
+        """The value of s, stored or computed; the entries hold the discount."""
+        return self.ahead[s] if self.rows.width > 0 else values.best(s)
+
+    def refresh(self, values: Values, s: int, discount: float) -> None:
+        """Update h(s) and the sum after the values of s changed."""
+        if self.rows.width > 0:
+            store_ahead(self, s, values.best(s))
 
     def outlook(self, place: int, h: float) -> float:
         """The reward on the path, plus h(s) times the discount of the path."""
@@ -150,6 +168,10 @@ class ExtendedForward(NamedTuple):
         """The expected return of states never observed, given the sum of their h: γⁿ h."""
         return self.ways.base(0, h, 1.0)
 
+    def all_unseen(self, seen: float) -> float:
+        """The expected return of all states never observed, given the sum of h of the others."""
+        return self.unseen(self.sum_ahead[0] - seen)
+
     @in_python
     def successors(self, s: int, a: int) -> Known | None:
         """The states that follow (s, a) after as many steps as the model looks ahead."""
@@ -157,15 +179,21 @@ class ExtendedForward(NamedTuple):
         return known
 
 
-@kernel
-def refresh(model: ForwardRows, values: Values, s: int, discount: float) -> None:
-    """Update h(s) and the sum after the values, the reward or the termination of s changed.
+class StoresAhead(HasRows, Protocol):
+    """A model that stores h of all states, and its sum."""
 
-    They are only needed if outcomes never observed have probability.
-    """
-    if model.rows.width == 0:
-        return
-    h = model.look_ahead(values, s, discount)
+    @property
+    def ahead(self) -> Vector:
+        """(S,), h(s) as last refreshed."""
+
+    @property
+    def sum_ahead(self) -> Vector:
+        """(2,), Σ_s h(s), and the number of refreshes since it was last recomputed."""
+
+
+@kernel
+def store_ahead(model: StoresAhead, s: int, h: float) -> None:
+    """Store h(s), and correct the sum."""
     model.sum_ahead[0] += h - model.ahead[s]
     model.ahead[s] = h
     model.sum_ahead[1] += 1.0
@@ -173,9 +201,3 @@ def refresh(model: ForwardRows, values: Values, s: int, discount: float) -> None
         model.sum_ahead[0] = model.sum_ahead[1] = 0.0
         for h in model.ahead:
             model.sum_ahead[0] += h
-
-
-@kernel
-def ahead_of(model: ForwardRows, values: Values, s: int, discount: float) -> float:
-    """h(s), stored or computed."""
-    return model.ahead[s] if model.rows.width > 0 else model.look_ahead(values, s, discount)

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 from backcast.core.arrays import Vector, as_floats
 from backcast.core.errors import InputError
 
-Chances = float | tuple[float, ...]
-
 
 @dataclass(frozen=True)
 class Option:

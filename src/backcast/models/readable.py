@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from backcast.core.arrays import Indices, Mask, Vector, as_whole
 from backcast.core.compiling import in_python, optional
@@ -226,7 +226,7 @@ class LearnedBackward:
             raise InputError("discounted: the paper's one-step model keeps no discounts; they are γ, or 0 at an end")
         return self._unless_unknown(self._spread(lambda known: known.probability * _kept_discount(known)).sum(axis=2))
 
-    def score(self, exact: Any, values: Any = None) -> ModelScore:
+    def score(self, exact: Any, values: ArrayLike | None = None) -> ModelScore:
         """Return the distance from the exact backward model, averaged over d_π.
 
         Args:

@@ -7,6 +7,7 @@ with the exact model given that no episode began in s.
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from backcast.core.arrays import Matrix, Vector, as_floats
@@ -54,7 +55,7 @@ class Truth(Protocol):
     discounted: Matrix
 
 
-def score_backward(learned: Any, exact: Any, values: Any) -> ModelScore:
+def score_backward(learned: Any, exact: Any, values: ArrayLike) -> ModelScore:
     """Score a model against an exact one, by `joint` for one step and by `states` for several."""
     joint = hasattr(exact, "joint")
     if not (joint or hasattr(exact, "discounted")) or getattr(exact, "d", None) is None:
@@ -136,7 +137,7 @@ def _rewards(learned: Any, n_states: int) -> Vector:
     return np.broadcast_to(reward[:, None], (n_states, n_states)) if reward.ndim == 1 else reward.T
 
 
-def _true_rewards(mdp: Any, n_actions: int) -> Vector:
+def _true_rewards(mdp: FiniteMDP, n_actions: int) -> Vector:
     """r(s̃, ã, s), (S, S·A) [s, s̃ã]; in prediction, that of the first action that can lead there."""
     S, A = mdp.n_states, mdp.n_actions
     table = np.zeros((S * A, S))

@@ -10,7 +10,6 @@ from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.locality import prefetch
 from backcast.core.randomness import Stream, uniform
 from backcast.models.contract import ForwardRows
-from backcast.models.forward import ahead_of
 from backcast.models.rows import likely_place
 from backcast.planners.edges import UNCOUNTED, EdgeCount
 from backcast.planners.forward import draw_outlook, draw_place
@@ -112,7 +111,7 @@ class Dyna(NamedTuple):
             prepare(self, model, values, step.s * values.n_actions + step.a)
         for k in range(self.samples):
             place = draws.places[k]
-            target = model.outlook(place, ahead_of(model, values, rows.key[place], discount))
+            target = model.outlook(place, model.look_ahead(values, rows.key[place], discount))
             pair = draws.pairs[k]
             values.move(pair, target, self.step_size.of(pair, rates[ALPHA_PLAN], 1.0))
         self.edges.touch(self.samples)

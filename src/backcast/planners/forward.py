@@ -7,7 +7,6 @@ from backcast.core.compiling import in_python, kernel, optional, part
 from backcast.core.interaction import ALPHA_PLAN, Step
 from backcast.core.randomness import Stream, uniform
 from backcast.models.contract import ForwardRows, ProbabilityRows
-from backcast.models.forward import ahead_of, refresh
 from backcast.models.rows import draw_unobserved
 from backcast.planners.contract import Direction, M, Origins, V, plan_from_first, plan_from_origins
 from backcast.planners.edges import UNCOUNTED, EdgeCount
@@ -72,8 +71,8 @@ class ForwardPlanner(NamedTuple):
 @optional("renew")
 def _renew_sums(self: object, model: ForwardRows, values: Values, step: Step, discount: float) -> None:
     """Update a model of states, which keeps a sum over all of them, after a step."""
-    refresh(model, values, step.s, discount)
-    refresh(model, values, step.s2, discount)
+    model.refresh(values, step.s, discount)
+    model.refresh(values, step.s2, discount)
 
 
 @part
@@ -100,7 +99,7 @@ class AllSuccessors(NamedTuple):
                     expected = expect(model, values, row, discount)
                 values.move(row, expected, self.step_size.of(row, alpha, 1.0))
                 self.edges.touch(model.rows.used[row])
-                refresh(model, values, s, discount)
+                model.refresh(values, s, discount)
                 updates += 1
         return updates
 
@@ -112,11 +111,11 @@ def expect(model: ForwardRows, values: Values, row: int, discount: float) -> flo
     first = rows.offset[row]
     expected, seen = 0.0, 0.0
     for k in range(first, first + rows.used[row]):
-        h = ahead_of(model, values, rows.key[k], discount)
+        h = model.look_ahead(values, rows.key[k], discount)
         expected += rows.weight[k] * model.outlook(k, h)
         seen += h
     if rows.unobserved(row) > 0:
-        expected += model.unseen(model.sum_ahead[0] - seen)
+        expected += model.all_unseen(seen)
     return expected * rows.share[row]
 
 
@@ -137,7 +136,7 @@ def expect_top(model: ForwardRows, values: Values, row: int, discount: float, to
             break
         bound, after = rows.weight[found], found
         total += bound
-        expected += bound * model.outlook(found, ahead_of(model, values, rows.key[found], discount))
+        expected += bound * model.outlook(found, model.look_ahead(values, rows.key[found], discount))
     return expected / total if total > 0.0 else expect(model, values, row, discount)
 
 
@@ -160,7 +159,7 @@ class SampledSuccessors(NamedTuple):
                 target = draw_outlook(model, values, row, discount, self.stream)
                 values.move(row, target, self.step_size.of(row, alpha, 1.0))
                 self.edges.touch(1)
-                refresh(model, values, s, discount)
+                model.refresh(values, s, discount)
                 updates += 1
         return updates
 
@@ -171,9 +170,10 @@ def draw_outlook(model: ForwardRows, values: Values, row: int, discount: float, 
     rows = model.rows
     place = draw_place(rows, row, uniform(stream))
     if place >= 0:
-        return model.outlook(place, ahead_of(model, values, rows.key[place], discount))
+        return model.outlook(place, model.look_ahead(values, rows.key[place], discount))
     first = rows.offset[row]
-    return model.unseen(model.ahead[draw_unobserved(rows, first, first + rows.used[row], stream)])
+    s2 = draw_unobserved(rows, first, first + rows.used[row], stream)
+    return model.unseen(model.look_ahead(values, s2, discount))
 
 
 @kernel

@@ -4,7 +4,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from backcast.core.arrays import Vector
-from backcast.core.errors import InputError
 from backcast.report import drawing, style
 from backcast.report.comparisons import MARKERS, draw_line
 from backcast.report.scores import RECENT, StudyResults, judged_by, recent_costs
@@ -18,9 +17,7 @@ def updates_to_solve(results: StudyResults) -> Figure:
 
     A point is the interquartile mean over seeds, so that up to a quarter of them may never get there.
     """
-    worlds = [world for world in results.worlds if judged_by(results, world).positive]
-    if not worlds:
-        raise InputError(f"plots: in no world of {results.study.name} agents are judged by an error or by steps")
+    worlds = results.study.solvable
     agents = list(dict.fromkeys(agent for world in worlds for agent in results.agents(world)))
     figure, panels = style.sheet(1, 1, width=9.0, height=5.4)
     axes = panels[0, 0]

@@ -12,6 +12,7 @@ from backcast.agents.agent import check_settings
 from backcast.agents.kinds import KINDS, Kind
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.errors import InputError
+from backcast.core.registry import named_kind
 from backcast.core.setting_types import Setting
 from backcast.studies.search import Search
 from backcast.studies.worldspec import REGISTERED, Strict, one_of, optional_fields
@@ -46,7 +47,7 @@ class _AgentSpec(Searched):
     @model_validator(mode="before")
     @classmethod
     def _with_checked_settings(cls, given: Any) -> Any:
-        kind = KINDS.get(given["kind"]) if isinstance(given, dict) and isinstance(given.get("kind"), str) else None
+        kind = named_kind(KINDS, given)
         if kind is None:
             return given
         common = {name: value for name, value in given.items() if name in cls.model_fields}

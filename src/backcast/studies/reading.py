@@ -111,6 +111,10 @@ def check_study(
     if study.count() > MANY:
         tell(f"{source}: laying out {study.count():,} combinations of world, agent and settings")
     _check_cells(study, source)
+    try:
+        study.refuse_plots()
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
     return study
 
 

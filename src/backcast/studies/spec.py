@@ -47,6 +47,7 @@ from backcast.studies.search import (
     searchable,
 )
 from backcast.studies.worldspec import WorldSpec
+from backcast.worlds.world import Purpose
 
 MOST = 10**15  # limit of episodes, seeds and value updates, which are 64-bit numbers
 LONGEST = 100  # most characters of a name
@@ -66,6 +67,15 @@ PLOT_NAMES = (
     "updates-to-solve",
     SENSITIVITY,
 )
+
+
+OF_PURPOSE: dict[str, Purpose] = {  # plots of a metric that worlds of one purpose have
+    "error-curves": "prediction",
+    "error-by-ratio": "prediction",
+    "reward-over-steps": "control",
+    "steps-per-episode": "control",
+    "reward-per-episode": "control",
+}
 
 
 class Study(Searched):
@@ -130,6 +140,26 @@ class Study(Searched):
                 " several; search some, such as grid = { alpha = [0.1, 0.5] }, or leave the plot out"
             )
         return spaces
+
+    @property
+    def solvable(self) -> list[str]:
+        """The worlds that "updates-to-solve" shows: agents are judged by an error or by steps there."""
+        worlds = [world.name for world in self.worlds if METRICS[world.judged_by].positive]
+        if not worlds:
+            raise InputError(f"plots: in no world of {self.name} agents are judged by an error or by steps")
+        return worlds
+
+    def refuse_plots(self) -> None:
+        """Raise InputError if a plot shows what its worlds do not have."""
+        for plot in self.plots:
+            purpose = OF_PURPOSE.get(plot)
+            for world in self.worlds:
+                if purpose not in (None, world.purpose):
+                    raise InputError(
+                        f"plots: {plot!r} is drawn of {purpose} worlds, and {world.name} is for {world.purpose}"
+                    )
+        if "updates-to-solve" in self.plots:
+            _ = self.solvable
 
     @property
     def searched_numbers(self) -> list[str]:

@@ -20,9 +20,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from backcast.core.arrays import Vector, as_floats, as_whole, refuse_non_finite
+from backcast.core.arrays import Vector, as_whole
 from backcast.core.errors import InputError
 from backcast.studies import resampling
+from backcast.studies.given_numbers import (
+    by_episode,
+    check_choice,
+    check_level,
+    check_pairs,
+    in_pairs,
+    numbers,
+    numbers_along,
+    table,
+)
 from backcast.studies.rounding import rounded
 
 Statistic = Callable[..., Any]  # reduces the axis given as `axis=`; the standard error is known for np.mean and iqm
@@ -76,7 +86,7 @@ def mean_and_error(values: ArrayLike, axis: int = 0, *, ragged: bool = False) ->
             on the runs that are still there, which are a biased sample if long runs differ from short ones; NaN if
             there is none.
     """
-    x = _numbers_along(axis, values, ragged)
+    x = numbers_along(axis, values, ragged)
     there = ~np.isnan(x)
     n = there.sum(axis=axis, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -93,7 +103,7 @@ def iqm(values: ArrayLike, axis: int = 0) -> Vector:
     that lies between 1/4 and 3/4. If 4 divides n, this is `scipy.stats.trim_mean(values, 0.25)`; otherwise the two
     values at the edges have partial weights (for 3 values: 1/6, 2/3, 1/6), while `trim_mean` would keep them whole.
     """
-    x = _numbers_along(axis, values)
+    x = numbers_along(axis, values)
     n = x.shape[axis]
     weights = np.diff(np.clip(np.arange(n + 1), n / 4, 3 * n / 4))
     middle = np.where(weights > 0, np.moveaxis(np.sort(x, axis=axis), axis, -1), 0.0)  # 0 · ∞ is not 0
@@ -120,7 +130,7 @@ def bootstrap(
         level: nominal coverage, in (0, 1).
         resamples: number of resamples; by default 10,000, fewer for more than 20,000 seeds, but at least 1,000.
     """
-    return _stratified([_numbers("values", values, or_infinite=True)], statistic, seed, level, resamples)
+    return _stratified([numbers("values", values, or_infinite=True)], statistic, seed, level, resamples)
 
 
 def stratified_bootstrap(
@@ -131,7 +141,7 @@ def stratified_bootstrap(
     The seeds of each stratum are resampled separately. Every stratum has the same weight, however many seeds it has, so
     make the numbers of different worlds comparable first. The interval's n is the number of seeds in all strata.
     """
-    strata = [_numbers(f"groups[{g}]", group, or_infinite=True) for g, group in enumerate(groups)]
+    strata = [numbers(f"groups[{g}]", group, or_infinite=True) for g, group in enumerate(groups)]
     if not strata:
         raise InputError("groups: none given, expected one array of numbers per stratum, at least one")
     return _stratified(strata, statistic, seed, level, resamples)
@@ -147,7 +157,7 @@ def paired_difference(
     resamples: int | None = None,
 ) -> Interval:
     """The interval of a − b, both (n,) from the same seeds in the same order; otherwise as `bootstrap`."""
-    x, y = _paired("a", a, "b", b)
+    x, y = in_pairs("a", a, "b", b)
     return _stratified([x - y], statistic, seed, level, resamples)
 
 
@@ -158,7 +168,7 @@ def band(
 
     The intervals are pointwise, as of `bootstrap`: the whole curve lies in the band less often than `level`.
     """
-    x = _table("curves", curves)
+    x = table("curves", curves)
     _, resamples = _begin(seed, level, resamples, *x.shape)
     low, high = np.full((2, x.shape[1]), np.nan)
     at_once = max(1, resampling.NUMBERS_AT_ONCE // resamples)
@@ -179,7 +189,7 @@ def simultaneous(values: ArrayLike, *, seed: int, level: float = 0.95, resamples
     moved outward, in their order, to where every quantile is at least that of Student's t; the dependence between
     quantities stays that of the resamples. For one quantity it is the interval of `bootstrap`.
     """
-    x = _table("values", values)
+    x = table("values", values)
     rng, resamples = _begin(seed, level, resamples, *x.shape)
     found = resampling.resample(x.T, 0.0, rng, resamples)
     known, (below, above) = found.has_error, resampling.tails(level)
@@ -216,9 +226,9 @@ def probability_of_improvement(
     each are resampled separately, the interval is the middle of the results, and n counts both. If a is better in every
     pair, it is so in every resample: [1, 1] says that no loss was observed, not that there can be none.
     """
-    _check_choice("better", better, ("lower", "higher"))
+    check_choice("better", better, ("lower", "higher"))
     worst = better == "lower"
-    x, y = _paired("a", a, "b", b, worst) if paired else (_numbers("a", a, worst), _numbers("b", b, worst))
+    x, y = in_pairs("a", a, "b", b, worst) if paired else (numbers("a", a, worst), numbers("b", b, worst))
     smaller, larger = (x, y) if better == "lower" else (y, x)
     rng, resamples = _begin(seed, level, resamples, x.size + y.size)
     if paired:
@@ -254,7 +264,7 @@ def seeds_needed(differences: ArrayLike, found: Interval) -> int | None:
         differences: (n,), two or more.
         found: their mean with its interval.
     """
-    x = _numbers("differences", differences)
+    x = numbers("differences", differences)
     if x.size < 2:
         raise InputError("differences: 1 value given, expected at least 2; one has no spread")
     reach = (ndtri((1 + found.level) / 2) + ndtri(_POWER)) * x.std(ddof=1)
@@ -268,7 +278,7 @@ def align_by_episode(curves: Runs) -> Vector:
 
     `mean_and_error(…, ragged=True)` averages over the runs that are still there.
     """
-    runs = [_numbers(f"curves[{i}]", curve) for i, curve in enumerate(curves)]
+    runs = [numbers(f"curves[{i}]", curve) for i, curve in enumerate(curves)]
     if not runs:
         raise InputError("curves: none given, expected one array of numbers per run, at least one")
     aligned = np.full((len(runs), max(run.size for run in runs)), np.nan)
@@ -285,15 +295,15 @@ def align_by_steps(
     Between two positions, "step" keeps the value of the earlier one and "linear" interpolates. Before the first and
     after the last position of a run, the result is NaN.
     """
-    _check_choice("between", between, ("step", "linear"))
+    check_choice("between", between, ("step", "linear"))
     if len(positions) != len(values) or len(values) == 0:
         raise InputError(f"values: {len(values)} runs given, {len(positions)} of positions; expected as many, not 0")
-    at = _numbers("grid", grid)
+    at = numbers("grid", grid)
     aligned = np.empty((len(values), at.size))
     for i, row in enumerate(aligned):
-        x = _numbers(f"positions[{i}]", positions[i])
-        y = _numbers(f"values[{i}]", values[i], or_infinite=between == "step")
-        _check_pairs(f"positions[{i}]", x, f"values[{i}]", y)
+        x = numbers(f"positions[{i}]", positions[i])
+        y = numbers(f"values[{i}]", values[i], or_infinite=between == "step")
+        check_pairs(f"positions[{i}]", x, f"values[{i}]", y)
         if (np.diff(x) <= 0).any():
             raise InputError(f"positions[{i}]: they do not increase; each must be larger than the one before")
         row[:] = np.interp(at, x, y) if between == "linear" else y[np.searchsorted(x, at, side="right") - 1]
@@ -315,7 +325,7 @@ def cumulative_on_grid(steps: ArrayLike, reward: ArrayLike, points: int) -> tupl
     Returns:
         The grid (points,), evenly spaced up to rounding to whole steps, and the rewards there (n, points).
     """
-    lengths, earned = _by_episode("steps", steps, "reward", reward)
+    lengths, earned = by_episode("steps", steps, "reward", reward)
     wrong = lengths[(lengths < 1) | (lengths != np.floor(lengths))]
     if wrong.size:
         raise InputError(f"steps: {wrong[0]:g} given, expected whole numbers, 1 or more in each episode")
@@ -339,7 +349,7 @@ def on_update_grid(updates: ArrayLike, values: ArrayLike, grid: ArrayLike) -> Ve
     Returns:
         (n, G).
     """
-    made, measured = _by_episode("updates", updates, "values", values, or_infinite=True)
+    made, measured = by_episode("updates", updates, "values", values, or_infinite=True)
     if (np.diff(made) < 0).any():
         raise InputError("updates: they fall within a run; expected how many were made up to the end of each episode")
     last = np.diff(made, append=np.inf) > 0  # the last of the episodes that ended after equally many updates
@@ -349,7 +359,7 @@ def on_update_grid(updates: ArrayLike, values: ArrayLike, grid: ArrayLike) -> Ve
 
 def normalised(values: Mapping[str, float]) -> dict[str, float]:
     """Each agent's (x − min) / (max − min) over the agents compared; 0 for all if they are equal."""
-    x = _numbers("values", list(values.values()))
+    x = numbers("values", list(values.values()))
     spread = np.ptp(x)
     scaled = (x - x.min()) / (spread if spread > 0 else 1)
     return dict(zip(values, scaled.tolist(), strict=True))
@@ -374,77 +384,7 @@ def _begin(
     seed: int, level: float, resamples: int | None, n: int, quantities: int = 1
 ) -> tuple[np.random.Generator, int]:
     """The generator, and the number of resamples of n seeds."""
-    _check_level(level)
+    check_level(level)
     if resamples is None:
         resamples = resampling.how_many(n, quantities)
     return np.random.default_rng(as_whole("seed", seed, 0)), as_whole("resamples", resamples, 1)
-
-
-def _numbers(field: str, values: ArrayLike, or_infinite: bool = False) -> Vector:
-    """Validate numbers (n,), finite or also +∞, at least one."""
-    x = as_floats(field, values)
-    if x.ndim != 1 or x.size == 0:
-        raise InputError(f"{field}: shape {x.shape} given, expected (n,), at least one number")
-    _refuse(field, x, or_infinite)
-    return x
-
-
-def _numbers_along(axis: int, values: ArrayLike, ragged: bool = False) -> Vector:
-    """Validate numbers of any shape, possibly +∞ or, if ragged, NaN; at least one along the axis."""
-    x = as_floats("values", values)
-    if not -x.ndim <= axis < x.ndim or x.shape[axis] == 0:
-        raise InputError(f"values: shape {x.shape} given, expected at least one value along axis {axis}")
-    _refuse("values", np.where(np.isnan(x), 0, x) if ragged else x, or_infinite=not ragged)
-    return x
-
-
-def _refuse(field: str, x: Vector, or_infinite: bool) -> None:
-    """Raise InputError if x is not finite; +∞ is valid if `or_infinite`."""
-    refuse_non_finite(field, np.where(x == np.inf, 0, x) if or_infinite else x)
-
-
-def _table(field: str, values: ArrayLike) -> Vector:
-    """Validate finite numbers (n, m), at least one."""
-    x = as_floats(field, values)
-    if x.ndim != 2 or x.size == 0:
-        raise InputError(f"{field}: shape {x.shape} given, expected (n, m), a row for each seed, at least one number")
-    refuse_non_finite(field, x)
-    return x
-
-
-def _paired(
-    field: str, values: ArrayLike, other: str, others: ArrayLike, or_infinite: bool = False
-) -> tuple[Vector, Vector]:
-    """Validate two paired arrays (n,)."""
-    x, y = _numbers(field, values, or_infinite), _numbers(other, others, or_infinite)
-    _check_pairs(field, x, other, y)
-    return x, y
-
-
-def _check_pairs(field: str, x: Vector, other: str, y: Vector) -> None:
-    if x.shape != y.shape:
-        raise InputError(f"{other}: {y.size} numbers given, expected {x.size}, one for each of {field}")
-
-
-def _by_episode(
-    field: str, values: ArrayLike, other: str, others: ArrayLike, or_infinite: bool = False
-) -> tuple[Vector, Vector]:
-    """Validate two arrays (n, E), by run and episode, at least one entry; finite, the second possibly +∞."""
-    x, y = as_floats(field, values), as_floats(other, others)
-    if x.ndim != 2 or x.size == 0:
-        raise InputError(f"{field}: shape {x.shape} given, expected (n, E), E episodes of n runs, at least one")
-    if y.shape != x.shape:
-        raise InputError(f"{other}: shape {y.shape} given, expected {x.shape}, as that of {field}")
-    _refuse(field, x, or_infinite=False)
-    _refuse(other, y, or_infinite)
-    return x, y
-
-
-def _check_choice(field: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        raise InputError(f"{field}: {given!r} given, expected one of {', '.join(allowed)}")
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"level: {level!r} given, expected a number above 0 and below 1")

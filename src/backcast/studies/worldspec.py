@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 from backcast.agents.settings import COMMON, SETTINGS
 from backcast.core.errors import InputError, nearest
 from backcast.core.files import checksum
+from backcast.core.registry import named_kind
 from backcast.core.setting_types import Setting
 from backcast.worlds import World
 from backcast.worlds.kinds import WORLDS, Picture, WorldKind
@@ -154,7 +155,7 @@ class WorldSpec(Strict):
     @model_validator(mode="before")
     @classmethod
     def _with_checked_keys(cls, given: Any) -> Any:
-        kind = WORLDS.get(given["kind"]) if isinstance(given, dict) and isinstance(given.get("kind"), str) else None
+        kind = named_kind(WORLDS, given)
         if kind is None:
             return given
         common = {name: value for name, value in given.items() if name in cls.model_fields}

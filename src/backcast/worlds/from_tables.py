@@ -20,14 +20,8 @@ from backcast.worlds.layouts import CLOCKWISE, Grid, full_grid, taxi
 from backcast.worlds.world import Outcomes, World, refuse_large
 
 _DISCOUNT = 0.99
-_OFFERED = (
-    "FrozenLake-v1",
-    "FrozenLake8x8-v1",
-    "CliffWalking-v1",
-    "CliffWalkingSlippery-v1",
-    "Taxi-v3",
-    "Taxi-v4",
-)  # by the lab, as far as Gymnasium has them
+# Offered by the lab, as far as Gymnasium has them.
+_OFFERED = ("FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "CliffWalkingSlippery-v1", "Taxi-v4")
 
 
 def from_mdp(mdp: FiniteMDP, policy: ArrayLike | None = None, name: str = "mdp", max_steps: int | None = None) -> World:

@@ -66,7 +66,7 @@ class Table(NamedTuple):
     terminal: Mask
     n_actions: int
     even: int
-    ahead: Any = Near()
+    ahead: Near | Far = Near()
 
     def draw_start(self, u: float) -> int:
         """Draw the first state of an episode, for a uniform u."""
@@ -123,7 +123,7 @@ def state_numbers(states: Indices, n_states: int) -> States:
     return np.array(states, dtype=np.int32) if n_states <= 2**31 else np.array(states, dtype=np.int64)
 
 
-def ahead(offset: Indices) -> Any:
+def ahead(offset: Indices) -> Near | Far:
     """Return `Far` if prefetching is worthwhile, else `Near`."""
     return Far() if offset.size - 1 > LARGE else Near()
 

@@ -93,7 +93,7 @@ def _random(world: Finite, d: int) -> Vector:
     return np.random.default_rng([world.n_states, d]).standard_normal((world.n_states, d)) / np.sqrt(d)
 
 
-def check_view(given: Any) -> Any:
+def check_view(given: Any) -> str | Vector:
     """Return the name of a view, or a read-only copy of an array (S, …)."""
     if isinstance(given, str):
         if given not in VIEWS and not _RANDOM.fullmatch(given):
@@ -109,7 +109,7 @@ def check_view(given: Any) -> Any:
     return frozen(np.array(array))
 
 
-def observations_of(world: Finite, view: Any) -> Vector:
+def observations_of(world: Finite, view: str | Vector) -> Vector:
     """The observations of all states through a view, (S, …)."""
     if isinstance(view, str):
         random = _RANDOM.fullmatch(view)

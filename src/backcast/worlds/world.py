@@ -92,7 +92,7 @@ class World:
     make: Callable[[], FiniteMDP] | None = None
     same_graph: bool = False
     direct: "Callable[[], tuple[Table, Vector] | None] | None" = None
-    seen_as: Any = "onehot"
+    seen_as: str | Vector = "onehot"
     motion: "Motion | None" = None
 
     def __repr__(self) -> str:
