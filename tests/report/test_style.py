@@ -58,6 +58,18 @@ def test_thumbnails_are_what_a_world_says_unless_that_is_too_much(picture, drawn
     assert found == ([] if drawn is None else [drawn])
 
 
+@pytest.mark.parametrize("title", ["Maze", "A maze whose name is much longer than its panel is wide"])
+def test_thumbnails_are_beside_titles(title):
+    figure, ((axes, _),) = style.sheet(1, 2)
+    style.thumbnail(axes, Picture(cells="S.X\n..G"))
+    style.caption(axes, title)
+    style.lay_out(figure)
+    (inset,), (words,) = axes.child_axes, axes.findobj(lambda artist: artist.get_gid() == style.TITLE)
+    left = inset.get_tightbbox().x0
+    assert left > words.get_window_extent().x1
+    assert left > axes.get_window_extent().x1
+
+
 GREY, ROSE, GREEN, INDIGO, BLUE, ORANGE = "#4d4d4d", "#cc79a7", "#009e73", "#5e4fa2", "#0072b2", "#d55e00"
 LOOKS = {
     "td": (GREY, "TD"),

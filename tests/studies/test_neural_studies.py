@@ -60,6 +60,7 @@ def test_a_view_is_part_of_what_a_world_is():
 
 def test_a_view_of_random_features_is_one_of_a_study():
     chain = WorldSpec(kind="chain", levels=[4, 3, 2], view="random-5")
+    assert chain.picture.title == "Channelling: 4 → 3 → 2 states, as random-5"
     world = chain.build()
     assert world.name == "chain-4-3-2:random-5"
     assert world.draw(0).observations.shape == (9, 5)

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.transforms import Bbox
 from scipy.optimize import isotonic_regression
 
 from backcast.agents.kinds import KINDS
@@ -33,7 +34,8 @@ WORDS = {
     "learn_by=lms": "LMS",
     "learn_by=rls": "RLS",
 }
-BESIDE_TITLE = (1.05, 1.03, 0.26, 0.22)  # left, bottom, width and height in fractions of the panel
+BESIDE_TITLE = (1.05, 1.03, 0.26, 0.22)  # left, bottom, width and height in fractions of the panel, or further right
+TITLE = "title"  # the group of titles
 MOST_DOTS = 30  # most dots of a level, levels, and rows of cells in a small picture
 SMALL, MEDIUM, LARGE = 10.0, 12.0, 14.0
 ENDS = 9  # most curves of a panel that are labelled at their ends
@@ -136,7 +138,7 @@ def sheet(rows: int, columns: int, width: float = 12.0, height: float = 6.75, **
 
 def caption(axes: Axes, title: str = "", x: str = "", y: str = "", size: float = LARGE, above: float = 10.0) -> None:
     """Set the title of a panel, a number of points above it, and label its axes."""
-    axes.set_title(title, fontsize=points(size), color=INK, loc="left", y=1.0, pad=points(above))
+    axes.set_title(title, fontsize=points(size), color=INK, loc="left", y=1.0, pad=points(above), gid=TITLE)
     axes.set_xlabel(x, fontsize=points(MEDIUM), color=INK)
     axes.set_ylabel(y, fontsize=points(MEDIUM), color=INK)
 
@@ -223,9 +225,25 @@ def thumbnail(axes: Axes, picture: Picture) -> None:
     if not medium().names_ends:
         return
     if picture.levels and max(len(picture.levels), _dots(max(picture.levels))) <= MOST_DOTS:
-        _draw_levels(axes.inset_axes(BESIDE_TITLE), picture.levels)
+        _draw_levels(_inset_beside_title(axes), picture.levels)
     elif 0 < len(picture.cells.split()) <= MOST_DOTS and len(picture.cells) <= MOST_DOTS**2:
-        _draw_maze(axes.inset_axes(BESIDE_TITLE), picture.cells)
+        _draw_maze(_inset_beside_title(axes), picture.cells)
+
+
+def _inset_beside_title(axes: Axes) -> Axes:
+    """Room at the upper right of a panel, to the right of its title however long that is."""
+    inset = axes.inset_axes(BESIDE_TITLE)
+    usual = inset.get_axes_locator()
+
+    def place(_: Any, renderer: Any) -> Bbox:
+        box, panel = usual(inset, renderer), axes.figure.transSubfigure.inverted()
+        titles = axes.findobj(lambda artist: artist.get_gid() == TITLE)
+        ends = [panel.transform((title.get_window_extent(renderer).x1 + points(SMALL), 0))[0] for title in titles]
+        left = max([box.x0, *ends])
+        return Bbox.from_bounds(left, box.y0, box.width, box.height)
+
+    inset.set_axes_locator(place)
+    return inset
 
 
 def _dots(states: int) -> int:

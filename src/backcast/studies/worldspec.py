@@ -279,7 +279,8 @@ class WorldSpec(Strict):
         """The picture in figures, under the label of the world if it has one."""
         known = None if self.known is None else self.known.picture
         its = known or WORLDS[self.kind].picture(self.arguments)
-        return its._replace(title=self.label or its.title or self.name)
+        seen = "" if self.view is None else f", as {self.view}"
+        return its._replace(title=self.label or (its.title and its.title + seen) or self.name)
 
     @functools.cached_property
     def identity(self) -> dict[str, Any]:
