@@ -100,7 +100,7 @@ def test_what_fails_when_the_page_has_gone_is_told_too(capfd):
 
 def test_a_silent_session_ends():
     with running(StandIn, idle=0.1 / 60) as port, page(port) as opened:
-        assert ending(opened) == (4000, "no message for 0.00166667 minutes; reload the page to go on")
+        assert ending(opened) == (4000, "no message for 0.00166667 minutes; reload the page to continue")
 
 
 def test_a_connection_that_asks_for_nothing_is_given_up(monkeypatch):

@@ -224,8 +224,7 @@ RAISES = """
     [[agents]]
     kind = "q"
     [[agents]]
-    kind = "backward"
-    alpha = [0.5, 0.4, 0.3]
+    kind = "true-backward"
 """
 
 
@@ -233,20 +232,20 @@ def test_a_unit_that_raises_is_reported_and_the_others_finish(tmp_path, cli):
     (tmp_path / "raises.toml").write_text(textwrap.dedent(RAISES))
     code, output, errors = cli("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out")
     assert code == 1
-    assert "backward in custom-maze: InputError: alpha: a list of 3 given for 6 episodes" in errors
+    assert "true-backward in custom-maze: InputError: agent: 'true-backward' works in prediction worlds" in errors
     assert "Traceback (most recent call last)" in errors
-    assert '"alpha": [0.5, 0.4, 0.3]' in errors
+    assert '"kind": "true-backward"' in errors
     assert '"seeds": [0, 1, 2]' in errors
     assert "1 unit failed, " in errors
     assert "report: " in output
-    assert "Missing: backward in custom-maze" in (tmp_path / "out" / "report.html").read_text()
+    assert "Missing: true-backward in custom-maze" in (tmp_path / "out" / "report.html").read_text()
     (failure,) = (tmp_path / "out" / "failures").iterdir()
     assert json.loads(failure.read_text())["details"][0].startswith("Traceback")
     with pytest.warns(UserWarning, match="raises: 3 of 6 runs are missing"):
         table = bc.load(tmp_path / "out")
     assert set(table["agent"].to_pylist()) == {"q"}
     assert len(table) == 3 * 6 * 2
-    (tmp_path / "raises.toml").write_text(textwrap.dedent(RAISES).replace("[0.5, 0.4, 0.3]", "0.5"))
+    (tmp_path / "raises.toml").write_text(textwrap.dedent(RAISES).replace("true-backward", "backward"))
     assert cli("sweep", tmp_path / "raises.toml", "--out", tmp_path / "out", "--quiet") == (0, "", "")
 
 
@@ -288,7 +287,7 @@ def test_stopped_it_leaves_nothing_behind(how, code, midst, tmp_path, long_study
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert "Traceback" not in errors
-    assert how == signal.SIGKILL or "the same command goes on from there" in errors
+    assert how == signal.SIGKILL or "run the same command again to continue" in errors
     until(lambda: not any(map(is_alive, children)))
 
 

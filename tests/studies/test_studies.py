@@ -387,7 +387,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "and the same command goes on from there" in errors
+    assert "run the same command again to continue" in errors
 
 
 # command line

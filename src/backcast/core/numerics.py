@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir
@@ -14,7 +14,8 @@ from backcast.core.compiling import intrinsic, kernel, types
 
 E = 2.718281828459045
 _EIGHT = ir.VectorType(ir.DoubleType(), 8)
-_Term = Callable[[Any, Any], Any]
+Term = Callable[[ir.Value, ir.Value], ir.Value]
+T = TypeVar("T")
 
 
 def _fma(a: float, b: float, c: float) -> float:
@@ -26,7 +27,7 @@ def _fma(a: float, b: float, c: float) -> float:
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """The sum a · b + c, rounded once. Unlike a contraction by the compiler, this is guaranteed."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), generate
@@ -40,7 +41,7 @@ def _high_product(a: np.uint64, b: np.uint64) -> np.uint64:
 def high_product(typing_context: Any, a: Any, b: Any) -> Any:
     """The upper 64 bits of the product of two unsigned 64-bit integers."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         a, b = (builder.zext(argument, ir.IntType(128)) for argument in arguments)
         return builder.trunc(builder.lshr(builder.mul(a, b), ir.IntType(128)(64)), ir.IntType(64))
 
@@ -67,7 +68,7 @@ def dot_in_order(x: Vector, y: Vector) -> float:
 def dot(typing_context: Any, x: Any, y: Any) -> Any:
     """The product xᵀy, summed as in `sum_in_eight`."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         (total,) = _sums_in_eight(context, builder, signature, arguments, (builder.fmul,))
         return total
 
@@ -83,24 +84,24 @@ def squares_in_order(x: Vector, weight: Vector) -> tuple[float, float]:
 def squares(typing_context: Any, x: Any, weight: Any) -> Any:
     """The sums Σ x² and Σ weight · x², each summed as in `sum_in_eight`."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def square(x: Any, weight: Any) -> Any:
-            return builder.fmul(x, x)
-
-        def weighted(x: Any, weight: Any) -> Any:
-            return builder.fmul(weight, builder.fmul(x, x))
-
-        sums = _sums_in_eight(context, builder, signature, arguments, (square, weighted))
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        terms: tuple[Term, Term] = (
+            lambda x, weight: builder.fmul(x, x),
+            lambda x, weight: builder.fmul(weight, builder.fmul(x, x)),
+        )
+        sums = _sums_in_eight(context, builder, signature, arguments, terms)
         return context.make_tuple(builder, signature.return_type, sums)
 
     return (types.UniTuple(types.float64, 2)(x, weight), generate) if _hold_floats(x, weight) else None
 
 
-def _hold_floats(*kinds: Any) -> bool:
+def _hold_floats(*kinds: object) -> bool:
     return all(isinstance(kind, types.Array) and kind.layout == "C" and kind.dtype == types.float64 for kind in kinds)
 
 
-def _sums_in_eight(context: Any, builder: Any, signature: Any, arguments: Any, terms: Sequence[_Term]) -> list[Any]:
+def _sums_in_eight(
+    context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value], terms: Sequence[Term]
+) -> list[ir.Value]:
     """Generate code for the sum over k of each term, a function of the k-th elements of the arrays.
 
     A single sum would wait for each addition before the next. The eight sums form one vector, whatever the machine's
@@ -112,7 +113,7 @@ def _sums_in_eight(context: Any, builder: Any, signature: Any, arguments: Any, t
     eight = [cgutils.alloca_once_value(builder, _EIGHT([0.0] * 8)) for _ in terms]
     first = [builder.bitcast(sums, _EIGHT.element.as_pointer()) for sums in eight]
 
-    def add(k: Any, kind: Any, sums: Sequence[Any]) -> None:
+    def add(k: ir.Value, kind: ir.Type, sums: Sequence[ir.Value]) -> None:
         places = [builder.bitcast(builder.gep(array.data, [k]), kind.as_pointer()) for array in arrays]
         elements = [builder.load(place, align=8) for place in places]
         for place, term in zip(sums, terms, strict=True):
@@ -126,7 +127,7 @@ def _sums_in_eight(context: Any, builder: Any, signature: Any, arguments: Any, t
     return [_total(lane, builder.fadd) for lane in lanes]
 
 
-def _total(numbers: list[Any], add: _Term) -> Any:
+def _total(numbers: list[T], add: Callable[[T, T], T]) -> T:
     """The sum of eight numbers, added in pairs."""
     while len(numbers) > 1:
         numbers = [add(*numbers[k : k + 2]) for k in range(0, len(numbers), 2)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -235,7 +236,7 @@ def _inset_beside_title(axes: Axes) -> Axes:
     inset = axes.inset_axes(BESIDE_TITLE)
     usual = inset.get_axes_locator()
 
-    def place(_: Any, renderer: Any) -> Bbox:
+    def place(_: object, renderer: RendererBase) -> Bbox:
         box, panel = usual(inset, renderer), axes.figure.transSubfigure.inverted()
         titles = axes.findobj(lambda artist: artist.get_gid() == TITLE)
         ends = [panel.transform((title.get_window_extent(renderer).x1 + points(SMALL), 0))[0] for title in titles]
