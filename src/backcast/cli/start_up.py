@@ -52,6 +52,7 @@ def _cold_and_warm(source: Path, code: str) -> tuple[float, float]:
     """Processor seconds with an empty and with a warm cache; infinite if the code fails."""
     with tempfile.TemporaryDirectory() as directory:
         environment = {**os.environ, "PYTHONPATH": str(source), "BACKCAST_CACHE_DIR": directory}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have the bytecode of libraries
         return seconds_of(code, environment), seconds_of(code, environment)
 
 
