@@ -22,6 +22,15 @@ def test_list_names_every_closed_form():
         assert f"  {name} " in result.stdout
 
 
+def test_list_needs_no_environment_that_a_study_needs():
+    """Later versions of Gymnasium may not have it any more."""
+    leave_out = "import gymnasium; del gymnasium.registry['Taxi-v4']"
+    code = f"{leave_out}; import sys; sys.argv[1:] = ['list']; from backcast.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "blend-held-out-updates" in done.stdout
+
+
 def test_list_shows_what_a_kind_takes_and_what_it_means():
     shown = backcast("list", "td-lambda").stdout
     assert "  lam             λ of a λ-model or of traces\n" in shown

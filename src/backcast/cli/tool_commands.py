@@ -56,7 +56,7 @@ def list_(
     from backcast.agents.estimators import ESTIMATORS
     from backcast.agents.kinds import KINDS
     from backcast.drivers.metrics import METRICS
-    from backcast.studies import STUDIES, named_study
+    from backcast.studies import STUDIES, title_of
     from backcast.worlds.kinds import WORLDS
 
     print(f"Backcast {__version__}\n\nWorlds (backcast.worlds; in a study by their kind):")
@@ -79,7 +79,7 @@ def list_(
         _print_entry(metric.name, f"{metric.label}; {metric.better} ({metric.purpose or 'prediction and control'})")
     print("\nStudies (backcast reproduce):")
     for name in STUDIES:
-        _print_entry(name, named_study(name).title)
+        _print_entry(name, title_of(name))
     print("\nClosed forms (backcast.exact):")
     for name in exact.__all__:
         _print_entry(name, getattr(exact, name).__doc__)

@@ -2,9 +2,11 @@
 
 import contextlib
 import gc
+import tomllib
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,9 +48,18 @@ def named_study(name: str) -> Study:
     """Return a built-in study by name, of any group."""
     if name not in STUDIES:
         raise InputError(f"study: {name!r} given, expected some of {', '.join(STUDIES)}{nearest(name, STUDIES)}")
-    folder = next(group for group, names in GROUPS.items() if name in names)
-    with resources.as_file(resources.files("backcast.studies") / folder / f"{name}.toml") as path:
+    with resources.as_file(_file_of(name)) as path:
         return read_study(path)
+
+
+def title_of(name: str) -> str:
+    """The title of a built-in study, whether or not its worlds can be made here."""
+    return str(tomllib.loads(_file_of(name).read_text(encoding="utf-8"))["title"])
+
+
+def _file_of(name: str) -> Traversable:
+    folder = next(group for group, names in GROUPS.items() if name in names)
+    return resources.files("backcast.studies") / folder / f"{name}.toml"
 
 
 def results(directory: str | Path) -> list[Results]:
@@ -157,4 +168,5 @@ __all__ = [
     "read_study",
     "results",
     "stored",
+    "title_of",
 ]
