@@ -118,6 +118,37 @@ def test_an_imagined_observation_is_the_one_state_that_is_near_enough():
     assert nearness.tolerance(jnp.ones((3, 2))) == 0.5
 
 
+def test_the_loss_of_rewards_and_endings_beside_that_of_states():
+    """Reward 2, where 0 is predicted; log-odds of −log 3 that state 1 goes on, so that it ends with probability ¾."""
+    import jax.numpy as jnp
+
+    from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveForward
+    from backcast.models.neural.softmax import SoftmaxBackward, SoftmaxForward
+
+    goes_on, ends = lesson_of(0, 1, 2, 1), lesson_of(0, 1, 2, 1, ends=True)
+    for backward in (ContrastiveBackward(2), SoftmaxBackward(2, 2)):
+        assert backward.reward_loss(at_zero(backward, np.eye(2)), goes_on) == pytest.approx(0.5 * 2**2)
+    for forward in (ContrastiveForward(2), SoftmaxForward(2, 2)):
+        network = at_zero(forward, np.eye(2))
+        network.params["heads"]["goes_on"]["w"] = jnp.array([[0.0, 0.0], [0.0, math.log(3)]])
+        assert forward.reward_loss(network, goes_on) == pytest.approx(0.5 * 2**2 + math.log(4))
+        assert forward.reward_loss(network, ends) == pytest.approx(0.5 * 2**2 + math.log(4 / 3))
+
+
+def test_a_forward_softmax_has_a_row_for_each_action():
+    import jax.numpy as jnp
+
+    from backcast.models.neural.softmax import SoftmaxForward
+
+    model = SoftmaxForward(2, 2)
+    network = at_zero(model, np.eye(2))
+    network.params["heads"]["after"]["w"] = jnp.array([[0.0, 0.0, math.log(3), 0.0], [0.0] * 4])
+    for action, odds in ((0, 2.0), (1, 4.0)):  # 1 / P(s' = 1 | s = 0, a)
+        lesson = lesson_of(0, action, 0, 1)
+        expected = model.reward_loss(network, lesson) + math.log(odds)
+        assert model.loss(network, lesson) == pytest.approx(float(expected))
+
+
 def test_a_deterministic_model_bootstraps_from_what_it_predicts():
     import jax.numpy as jnp
 
@@ -128,6 +159,7 @@ def test_a_deterministic_model_bootstraps_from_what_it_predicts():
     # from (1, 0) it predicts (1, 0), and (0, 1) is seen; the reward is 2; whether it ends is tossed up
     loss = model.loss(network, lesson_of(0, 1, 2, 1))
     assert loss == pytest.approx(0.5 * (1 + 1) + 0.5 * 2**2 + math.log(2))
+    assert model.loss(network, lesson_of(0, 1, 2, 0)) == pytest.approx(0.5 * 2**2 + math.log(2))  # (1, 0) is seen
     network.params["heads"]["move"]["w"] = jnp.array([[-1.0, 1.0, 0.0, 0.0], [0.0] * 4])  # action 0 moves (1, 0)
     network.params["heads"]["goes_on"]["w"] = jnp.array([[math.log(3), -math.log(3)], [0.0, 0.0]])
     network.params["heads"]["reward"]["w"] = jnp.array([[5.0, 6.0], [0.0, 0.0]])
