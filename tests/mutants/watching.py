@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-SLOWEST = 1.2  # seconds of a processor that a test may take while it is watched; slower ones are not asked
+SLOWEST = 5.0  # seconds of a processor that a test may take while it is watched; slower ones are not asked (JAX compiles for seconds)
 EXAMPLES = 6  # of a property that is tested, at most
 
 
