@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-SLOWEST = 5.0  # seconds of a processor that a test may take while it is watched; slower ones are not asked (JAX compiles for seconds)
+# Seconds of a processor that a test may take while it is watched; slower ones are not asked. JAX compiles for seconds.
+SLOWEST = 5.0
 EXAMPLES = 6  # of a property that is tested, at most
 
 
