@@ -149,6 +149,32 @@ def test_a_forward_softmax_has_a_row_for_each_action():
         assert model.loss(network, lesson) == pytest.approx(float(expected))
 
 
+def test_a_contrastive_forward_model_bootstraps_from_the_states_remembered():
+    """Two of them with equal logits; of these, only state 1 goes on."""
+    import jax.numpy as jnp
+
+    from backcast.models.neural.contract import Remembered
+    from backcast.models.neural.contrastive import ContrastiveForward
+
+    model = ContrastiveForward(2)
+    network = at_zero(model, np.eye(2))
+    network.params["heads"]["reward"]["w"] = jnp.array([[5.0, 6.0], [0.0, 0.0]])
+    network.params["heads"]["goes_on"]["w"] = jnp.array([[0.0, 0.0], [1.0, 0.0]])
+    pairs = Remembered(s=np.array([0, 0]), a=np.array([0, 1]), s2=np.array([1, 0]))
+    targets = model.targets(network, np.array([0]), pairs, lambda seen: seen @ jnp.array([10.0, 100.0]), 0.5)
+    np.testing.assert_allclose(targets, [[5 + 0.5 * 0.5 * 100, 6 + 0.5 * 0.5 * 100]])
+
+
+@pytest.mark.parametrize(("carried", "expected"), [(None, [[7, 8]]), ([[0.5, 0]], [[4.5, 3]])])
+def test_the_targets_of_predecessors_are_rewards_and_what_is_carried_of_the_value(carried, expected):
+    """Over two steps with γ = ½, of a state with value 20."""
+    from backcast.models.neural.contract import Before
+
+    before = Before(None, None, None, np.array([[2.0, 3.0]]), None if carried is None else np.array(carried))
+    np.testing.assert_array_equal(before.targets(np.array([20.0]), np.array([False]), 0.5, 2), expected)
+    np.testing.assert_array_equal(before.targets(np.array([20.0]), np.array([True]), 0.5, 2), [[2, 3]])
+
+
 def test_a_deterministic_model_bootstraps_from_what_it_predicts():
     import jax.numpy as jnp
 
