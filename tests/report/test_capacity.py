@@ -4,7 +4,7 @@ import numpy as np
 
 from backcast.report import capacity, figures
 from backcast.studies import check_study
-from backcast.studies.spec import PLOT_NAMES
+from backcast.studies.spec import PLOTS
 from drawn import panels
 
 
@@ -56,7 +56,7 @@ class Capacities:
 
 def test_error_by_capacity_has_a_line_for_each_family_less_the_first_of_the_others():
     """TD's error is 5 on average, and as far from it in every seed as those of the others from theirs."""
-    assert "error-by-capacity" in PLOT_NAMES
+    assert "error-by-capacity" in PLOTS
     figure = figures.PLOTS["error-by-capacity"](Capacities())
     (axes,) = panels(figure)
     lines = {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from backcast.report import figures, style
-from backcast.studies.spec import PLOT_NAMES
+from backcast.studies.spec import PLOTS
 from drawn import named_lines
 from made_up import FallingCurves
 
@@ -79,7 +79,7 @@ def test_axes_say_what_they_show_and_nothing_drawn_is_nan(study):
 
 
 def test_the_plots_a_study_may_name_are_the_plots_there_are():
-    assert set(figures.PLOTS) == set(PLOT_NAMES)
+    assert set(figures.PLOTS) == set(PLOTS)
 
 
 def test_error_curves_over_all_and_over_inner_states_with_a_picture_of_the_world():

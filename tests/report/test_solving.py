@@ -30,12 +30,10 @@ class ByHand:
 
     def __init__(self, study=STUDY, never=1):
         self.study, self.never = check_study(study, "solved"), never
-
-    @property
-    def worlds(self):
-        return [world.name for world in self.study.worlds]
+        self.worlds = [world.name for world in self.study.worlds]
 
     def agents(self, world):
+        assert world in self.worlds
         return ["q", "dyna"]
 
     def picture(self, world):
@@ -74,6 +72,13 @@ def test_the_figure_has_a_line_for_each_agent_and_a_cross_where_too_many_never_s
     (axes,) = figures.PLOTS["updates-to-solve"](ByHand(never=2)).axes
     (cross,) = [line for line in axes.get_lines() if line.get_marker() == "x"]
     np.testing.assert_allclose(cross.get_xdata(), [0, 1], atol=0.1)
+
+
+def test_a_world_without_runs_is_left_out():
+    results = ByHand()
+    results.worlds = ["long"]
+    (axes,) = figures.PLOTS["updates-to-solve"](results).axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["long"]
 
 
 def test_where_rewards_may_be_negative_there_is_nothing_to_draw():

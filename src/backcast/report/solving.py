@@ -17,7 +17,7 @@ def updates_to_solve(results: StudyResults) -> Figure:
 
     A point is the interquartile mean over seeds, so that up to a quarter of them may never get there.
     """
-    worlds = results.study.solvable
+    worlds = results.study.solvable(results.worlds)
     agents = list(dict.fromkeys(agent for world in worlds for agent in results.agents(world)))
     figure, panels = style.sheet(1, 1, width=9.0, height=5.4)
     axes = panels[0, 0]

@@ -53,28 +53,20 @@ MOST = 10**15  # limit of episodes, seeds and value updates, which are 64-bit nu
 LONGEST = 100  # most characters of a name
 MODULE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"  # the name of a plugin
 SENSITIVITY = "sensitivity"
-PLOT_NAMES = (
-    "error-curves",
-    "error-by-ratio",
-    "reward-over-steps",
-    "steps-per-episode",
-    "reward-per-episode",
-    "error-by-agent",
-    "error-by-horizon",
-    "error-by-capacity",
-    "error-against-updates",
-    "error-against-seconds",
-    "updates-to-solve",
-    SENSITIVITY,
-)
-
-
-OF_PURPOSE: dict[str, Purpose] = {  # plots of a metric that worlds of one purpose have
+SOLVING = "updates-to-solve"
+PLOTS: dict[str, Purpose | None] = {  # and the purpose of the worlds that they need, if it matters
     "error-curves": "prediction",
     "error-by-ratio": "prediction",
     "reward-over-steps": "control",
     "steps-per-episode": "control",
     "reward-per-episode": "control",
+    "error-by-agent": None,
+    "error-by-horizon": None,
+    "error-by-capacity": None,
+    "error-against-updates": None,
+    "error-against-seconds": None,
+    SOLVING: None,
+    SENSITIVITY: None,
 }
 
 
@@ -105,7 +97,7 @@ class Study(Searched):
     @field_validator("plots")
     @classmethod
     def _known_plots(cls, plots: list[str]) -> list[str]:
-        known = list(dict.fromkeys([*PLOT_NAMES, *(metric.plot for metric in METRICS.values())]))
+        known = list(dict.fromkeys([*PLOTS, *(metric.plot for metric in METRICS.values())]))
         for plot in plots:
             if plot not in known:
                 raise ValueError(f"{plot!r} is not a plot; expected some of {', '.join(known)}{nearest(plot, known)}")
@@ -141,25 +133,24 @@ class Study(Searched):
             )
         return spaces
 
-    @property
-    def solvable(self) -> list[str]:
-        """The worlds that "updates-to-solve" shows: agents are judged by an error or by steps there."""
-        worlds = [world.name for world in self.worlds if METRICS[world.judged_by].positive]
-        if not worlds:
+    def solvable(self, names: Collection[str]) -> list[str]:
+        """Those of these worlds that can be solved, because agents are judged by an error or by steps there."""
+        found = [world.name for world in self.worlds if world.name in names and METRICS[world.judged_by].positive]
+        if not found:
             raise InputError(f"plots: in no world of {self.name} agents are judged by an error or by steps")
-        return worlds
+        return found
 
     def refuse_plots(self) -> None:
         """Raise InputError if a plot shows what its worlds do not have."""
         for plot in self.plots:
-            purpose = OF_PURPOSE.get(plot)
+            purpose = PLOTS.get(plot)
             for world in self.worlds:
                 if purpose not in (None, world.purpose):
                     raise InputError(
                         f"plots: {plot!r} is drawn of {purpose} worlds, and {world.name} is for {world.purpose}"
                     )
-        if "updates-to-solve" in self.plots:
-            _ = self.solvable
+        if SOLVING in self.plots:
+            self.solvable([world.name for world in self.worlds])
 
     @property
     def searched_numbers(self) -> list[str]:
