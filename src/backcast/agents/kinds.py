@@ -197,7 +197,16 @@ class Agent:
 
     def rates(self, episodes: int) -> Vector:
         """(episodes, 4): α, α of the model, α of planning and ε in each episode."""
-        return np.stack([_per_episode(name, *rate, episodes) for name, rate in self._rates.items()], axis=1)
+        self.refuse_lists(episodes)
+        return np.stack([_per_episode(*rate, episodes) for rate in self._rates.values()], axis=1)
+
+    def refuse_lists(self, episodes: int) -> None:
+        """Raise InputError if a list of rates has not one for each episode."""
+        for name, (rate, _) in self._rates.items():
+            if np.ndim(rate) > 0 and len(rate) != episodes:
+                raise InputError(
+                    f"{name}: a list of {len(rate)} given for {episodes} episodes; expected one per episode"
+                )
 
     def rates_at_first(self) -> tuple[Vector, Mask]:
         """The rates at the first step of a run of a given number of steps, (4,); whether each falls to 0 over it."""
@@ -440,11 +449,8 @@ def _drawn_by_seeds(recipe: FeatureMap) -> bool:
     return dict(recipe.settings).get("seed", 0) is None
 
 
-def _per_episode(name: str, rate: StepSize, falls: bool, episodes: int) -> Vector:
+def _per_episode(rate: StepSize, falls: bool, episodes: int) -> Vector:
     if np.ndim(rate) > 0:
-        values = np.asarray(rate, dtype=np.float64)
-        if len(values) != episodes:
-            raise InputError(f"{name}: a list of {len(values)} given for {episodes} episodes; expected one per episode")
-        return values
+        return np.asarray(rate, dtype=np.float64)
     falling = (episodes - np.arange(episodes)) / episodes if falls else np.ones(episodes)
     return float(rate) * falling  # type: ignore[arg-type]

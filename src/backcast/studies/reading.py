@@ -25,7 +25,7 @@ from backcast.core.registry import Registered
 from backcast.drivers.metrics import METRICS, OF_A_METRIC
 from backcast.studies.agentspec import AgentSpec
 from backcast.studies.plugins import import_plugins, needed
-from backcast.studies.search import RATES, TAGS, Range, Search
+from backcast.studies.search import TAGS, Range, Search
 from backcast.studies.spec import MODULE, Study
 from backcast.studies.stand_ins import add_stand_ins
 from backcast.studies.worldspec import About, Settings, WorldSpec
@@ -355,13 +355,11 @@ def _check_cells(study: Study, source: str) -> None:
 def _check_schedules(study: Study, source: str) -> None:
     """Raise InputError if a list, which gives a rate for each episode, has another length: perhaps a grid was meant."""
     for cell in study.runs():
-        for name in RATES:
-            rate = getattr(cell.agent, name)
-            if isinstance(rate, (list, tuple)) and len(rate) != cell.episodes:
-                raise InputError(
-                    f"{source}: agents.{cell.place}.{name}: a list of {len(rate)} given for {cell.episodes} episodes;"
-                    f" expected one value per episode. To run every value in the list, write it below [agents.grid]"
-                )
+        try:
+            cell.agent.refuse_lists(cell.episodes)
+        except InputError as error:
+            every = "To run every value in the list, write it below [agents.grid]"
+            raise InputError(f"{source}: agents.{cell.place}.{error}. {every}") from None
 
 
 def _refuse_twice(source: str, key: str, names: list[str]) -> None:
