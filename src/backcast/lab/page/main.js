@@ -133,7 +133,7 @@ function hello(message) {
   if (!forms) {
     forms = new Forms(message, (config, origin, notice) => open(config, { origin, notice }));
     const still = matchMedia("(prefers-reduced-motion: reduce)");
-    story = new Story(message.presets, (preset) => openPreset(preset, { play: !still.matches }));
+    story = new Story(message.presets, message.kinds, (preset) => openPreset(preset, { play: !still.matches }));
     editor = new MazeEditor({
       board: boards[0], canvas: byId("left-board"), limits: message.limits, paperMaze: message.maze,
       onUse: useMaze, onToggle: showEditing,
