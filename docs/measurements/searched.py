@@ -19,6 +19,7 @@ from backcast.studies.statistics import bootstrap
 def table(words: str, judged: list[Judged]) -> None:
     """The cost of each kind in each world, the lowest mean in bold; "over": its updates were used up before."""
     print(f"\n| {words} | " + " | ".join(each.world for each in judged) + " |\n" + "|---" * (1 + len(judged)) + "|")
+    lowest = {each.world: min(cost.mean() for cost in each.costs.values()) for each in judged}
     for kind in dict.fromkeys(kind for each in judged for kind in each.costs):
         cells = []
         for each in judged:
@@ -26,10 +27,9 @@ def table(words: str, judged: list[Judged]) -> None:
                 cells.append("–")
                 continue
             cost = each.costs[kind]
-            words = str(bootstrap(cost, seed=0)) + (" (over)" if kind in each.over else "")
-            best = min(other.mean() for other in each.costs.values())
-            mean, space, rest = words.partition(" ")
-            cells.append(f"**{mean}**{space}{rest}" if cost.mean() == best else words)
+            mean, _, interval = str(bootstrap(cost, seed=0)).partition(" ")
+            best = cost.mean() == lowest[each.world]
+            cells.append(f"{f'**{mean}**' if best else mean} {interval}{' (over)' if kind in each.over else ''}")
         print(f"| {kind} | {' | '.join(cells)} |")
 
 

@@ -4,11 +4,8 @@ from zlib import crc32
 
 from backcast.agents.kinds import KINDS, Kind
 
-GREY, FORWARD, BACKWARD = (
-    "#4d4d4d",
-    "#0072b2",
-    "#d55e00",
-)  # Okabe and Ito's but for grey, indigo: colour-blind safe
+# Okabe and Ito's but for grey and indigo, so that they can be told apart with any colour vision.
+GREY, FORWARD, BACKWARD = "#4d4d4d", "#0072b2", "#d55e00"
 FAMILIES = {
     "TD and SARSA": GREY,
     "Returns and traces": "#cc79a7",
