@@ -3,7 +3,7 @@
 import numpy as np
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.models.linear.sparse_rows import as_dense
 from plain_exponential import PlainCorrection, PlainExponential
 from random_worlds import random_mdp, random_policy

@@ -3,7 +3,7 @@
 import numpy as np
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.drivers.loop import finish, observe
 from backcast.planners.queue import NONE, dequeue
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.drivers.train import Stepwise
 from backcast.worlds.envs import TableEnv
 from backcast.worlds.world import World

@@ -6,8 +6,9 @@ functions that make models, make worlds or measure runs.
 """
 
 from backcast.agents.estimators import ESTIMATORS, Estimator, register_estimator
-from backcast.agents.kinds import KINDS, Agent, Kind, Setup, register
+from backcast.agents.kinds import KINDS, Agent, Kind, register
 from backcast.agents.row_planning import how_to_plan
+from backcast.agents.setup import Setup
 from backcast.agents.tabular_models import model_of_rows
 from backcast.core.compiling import in_python, kernel, part
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN, EPSILON, Step

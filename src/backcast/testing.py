@@ -16,8 +16,9 @@ import numpy as np
 
 from backcast import exact
 from backcast.agents import Agent, agent
-from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.kinds import KINDS
 from backcast.agents.parts import Parts
+from backcast.agents.setup import Setup
 from backcast.core.arrays import Vector
 from backcast.core.interaction import Step
 from backcast.drivers.run import run

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.kinds import KINDS
+from backcast.agents.setup import Setup
 from backcast.drivers.loop import begin, finish, observe
 from backcast.planners.edges import edges_touched
 from backcast.values.table import TableValues

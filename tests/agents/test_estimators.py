@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import Setup
 from backcast.agents.settings import SETTINGS
+from backcast.agents.setup import Setup
 from backcast.core.interaction import Step
 from backcast.extending import (
     ESTIMATORS,

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.kinds import KINDS
+from backcast.agents.setup import Setup
 from backcast.core import compiling
 from backcast.core.compiling import INTERPRETED
 from backcast.planners.edges import Uncounted

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.core.interaction import Step
 from backcast.core.randomness import streams
 from backcast.drivers.loop import EpisodeState, arrive, next_step

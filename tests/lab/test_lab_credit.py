@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.lab.credit import ARROWS, ValueChange, arrows_of, credit_of, signed, successors
 from backcast.models import NoModel
 from backcast.planners.replay import empty_memory

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, EPSILON
 from backcast.drivers.loop import begin, finish, observe
 from plain_learners import (

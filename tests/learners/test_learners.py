@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from conforming import AgentConformance
 from random_worlds import cyclic_world, dense, random_mdp, random_policy
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.drivers.loop import begin, finish, observe
 from backcast.learners.window import empty_window
 from backcast.values.linear import features_of, zero_values

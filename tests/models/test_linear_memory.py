@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.models.linear.regression import estimates, regression
 from backcast.models.linear.sparse_rows import BLOCK, SparseRows, as_dense, empty_blocks, with_blocks
 from backcast.values.linear import features_of

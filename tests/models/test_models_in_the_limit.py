@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.drivers.loop import observe
 from backcast.exact.time_extended import ending_model
 from random_worlds import random_mdp, random_policy

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from plain_models import PlainBackward, PlainLambda
 from random_worlds import random_steps, random_world
 from twinned import feed_both

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.models.linear.least_squares import forward_least_squares
 from backcast.models.linear.root import empty_root, find_gain, rotate
 from backcast.models.linear.scaling import running_mean

@@ -125,7 +125,7 @@ def test_what_is_missing_is_said(monkeypatch):
 
 
 def test_others_who_run_agents_say_that_they_do_not_run_these():
-    from backcast.agents.kinds import Setup
+    from backcast.agents.setup import Setup
 
     with pytest.raises(bc.InputError, match=r"agent: 'q,network=mlp-4' has a network, which backcast\.run and"):
         bc.agent("q", network=NET).build(Setup(3, 2, 0.9))

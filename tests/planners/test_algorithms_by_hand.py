@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.kinds import KINDS
+from backcast.agents.setup import Setup
 from by_hand import follow, line, walk
 
 pytestmark = pytest.mark.interpreted

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.drivers.loop import PLANNING, begin, observe
 from backcast.planners.prior import drawn_to_zero, unseen_species
 from backcast.worlds.envs import TableEnv

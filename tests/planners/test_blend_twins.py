@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.drivers.loop import PLANNING, begin, finish, observe
 from plain_blend import PlainBlend
 from random_worlds import random_steps, random_world

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import backcast as bc
 from backcast import exact
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.drivers.run import one_run
 from backcast.drivers.train import Stepwise
 from conforming import AgentConformance

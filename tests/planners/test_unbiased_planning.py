@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.drivers.loop import begin, observe
 from random_worlds import dense, random_mdp, random_policy, random_steps
 

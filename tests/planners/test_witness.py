@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.planners.witness import way, witnessed
 from by_hand import follow, line
 

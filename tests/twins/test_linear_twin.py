@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import KINDS, Setup, register
+from backcast.agents.kinds import KINDS, register
+from backcast.agents.setup import Setup
 from backcast.drivers.loop import begin, observe
 from backcast.twins.linear import LinearTwin
 from random_worlds import random_steps

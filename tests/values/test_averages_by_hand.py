@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.models.rows import connect, empty_rows
 from backcast.values.step_sizes import Averaged, AveragedAtFirst, Scheduled
 from by_hand import walk

@@ -3,7 +3,8 @@
 from importlib import import_module
 
 from backcast.agents.agent import agent
-from backcast.agents.kinds import KINDS, Agent, Kind, Setup, register
+from backcast.agents.kinds import KINDS, Agent, Kind, register
+from backcast.agents.setup import Setup
 
 _FAMILIES = (
     *("tabular_models", "linear_models", "neural_models", "paper", "model_free", "experience", "full_backups"),

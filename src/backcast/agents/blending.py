@@ -3,8 +3,9 @@
 import numpy as np
 
 from backcast.agents.full_backups import ONE_BY_ONE, two_way_model
-from backcast.agents.kinds import Agent, Built, Setup, register
+from backcast.agents.kinds import Agent, Built, register
 from backcast.agents.settings import PIECES
+from backcast.agents.setup import Setup
 from backcast.learners import TD
 from backcast.models.linked import linked
 from backcast.planners.blend import MOST, Blend, Choices, Gate

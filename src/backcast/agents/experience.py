@@ -3,8 +3,9 @@
 import numpy as np
 
 from backcast.agents.combinations import LEARNING, about_memory
-from backcast.agents.kinds import Agent, Built, Setup, register
+from backcast.agents.kinds import Agent, Built, register
 from backcast.agents.settings import LINEAR_VALUES, NEURAL_VALUES
+from backcast.agents.setup import Setup
 from backcast.agents.tabular_models import one_step_forward
 from backcast.models.counts import empty_counts
 from backcast.models.forward import ForwardModel

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from backcast.agents.kinds import Agent, Built, Setup, register
+from backcast.agents.kinds import Agent, Built, register
+from backcast.agents.setup import Setup
 from backcast.learners import TD
 from backcast.models.counts import empty_counts
 from backcast.models.two_way import TwoWayModel

@@ -14,25 +14,21 @@ import numpy as np
 from backcast.agents.estimators import ESTIMATORS
 from backcast.agents.parts import Parts
 from backcast.agents.settings import COMMON, SETTINGS, Settings, describe
-from backcast.core.arrays import Indices, Mask, Vector
+from backcast.agents.setup import Setup
+from backcast.core.arrays import Mask, Vector
 from backcast.core.errors import InputError
 from backcast.core.freezing import FrozenDict, freeze
 from backcast.core.nesting import with_all_inside
-from backcast.core.randomness import Stream, imagination
 from backcast.core.registry import Registered, first_line, refuse_taken
 from backcast.core.setting_types import Depends, Setting, free
-from backcast.features.maps import FeatureMap
 from backcast.learners.contract import Learner, LearnerPart
 from backcast.learners.td import TD
 from backcast.models.contract import Model, ModelPart
 from backcast.planners.contract import AnyPlanner, PlannerPart
 from backcast.values.contract import Values
-from backcast.values.linear import Features, LinearValues, zero_values
-from backcast.values.observations import Observations
-from backcast.values.state_features import features_of_states
+from backcast.values.linear import zero_values
 from backcast.values.step_sizes import StepSizes, step_sizes, step_sizes_of_features
 from backcast.values.table import zeros
-from backcast.worlds.world import World
 
 StepSize = float | Sequence[float]
 Rule = Callable[["Kind", Mapping[str, Any], str], Iterable[tuple[bool, str]]]
@@ -40,66 +36,6 @@ Built = tuple[ModelPart, PlannerPart[Any, Any]] | tuple[ModelPart, PlannerPart[A
 Build = Callable[["Setup", "Agent"], Built]
 B = TypeVar("B", bound=Build)
 RESERVED = ("kind", "label", "only", "grid", "search")  # keys of an agent in a study besides its settings
-
-
-@dataclass(frozen=True)
-class Setup:
-    """The description of a world from which an agent builds its parts.
-
-    Only true models read the transitions of `world`. Other models read only its graph, its terminal states and its
-    layout.
-
-    Attributes:
-        n_states: S.
-        n_actions: A, 1 in prediction.
-        discount: γ.
-        world: the world, if it is known.
-        seed: seed of the run.
-        max_steps: number of steps after which episodes are truncated, if they are.
-        observations: the memory of observations, with room for n_states of them, if states are not numbered.
-        values: the agent's values, if they are linear in features.
-    """
-
-    n_states: int
-    n_actions: int
-    discount: float
-    world: World | None = None
-    seed: int = 0
-    max_steps: int | None = None
-    observations: Observations | None = None
-    values: LinearValues | None = None
-
-    def stream(self, purpose: int = 0) -> Stream:
-        """A random stream apart from those of the world and the actions: 0 planning, 1 models, 2 planning forward."""
-        return imagination(self.seed, purpose)
-
-    def features(self, recipe: FeatureMap) -> tuple[Features, int, int]:
-        """The features of all states, their number, and how many of them were given."""
-        if self.observations is not None:
-            return self.observations.features(recipe)
-        return features_of_states(recipe, self.world or self.n_states, self.seed if _drawn_by_seeds(recipe) else 0)
-
-    @property
-    def is_prediction(self) -> bool:
-        """Whether there is nothing to choose."""
-        return self.n_actions == 1
-
-    def refuse_observations(self, agent: "Agent") -> None:
-        """Raise InputError if states are not numbered, for models that need numbered states."""
-        if self.observations is not None:
-            raise InputError(
-                f"agent: {agent.name!r} has a model of numbered states; the observation space is"
-                f" {self.observations.space}"
-            )
-
-    def fan_in(self) -> Indices:
-        """Room for each row of a backward model, (S,): 0 where the graph is unknown (rows then grow)."""
-        return np.zeros(self.n_states, dtype=np.int64) if self.world is None else self.world.fan_in
-
-    def fan_out(self) -> Indices:
-        """Room for each row of a forward model, (S·A,)."""
-        rows = self.n_states * self.n_actions
-        return np.zeros(rows, dtype=np.int64) if self.world is None else self.world.fan_out
 
 
 @dataclass(frozen=True)
@@ -175,7 +111,7 @@ class Agent:
         Backcast's own kinds use the seed of a setup for nothing else; for third-party kinds this is not known.
         """
         recipes = self.get("features"), self.get("model_features")
-        return KINDS[self.kind].is_builtin and not any(_drawn_by_seeds(each) for each in recipes if each is not None)
+        return KINDS[self.kind].is_builtin and not any(each.drawn_by_seeds for each in recipes if each is not None)
 
     @property
     def span(self) -> tuple[str, Any]:
@@ -351,7 +287,7 @@ class Kind(Registered):
     def check(self, setup: Setup, agent: Agent) -> None:
         """Raise InputError if this agent does not suit the world."""
         if self.numbered:
-            setup.refuse_observations(agent)
+            setup.refuse_observations(agent.name)
         if setup.world is not None and setup.world.motion is not None and not agent.has_network:
             raise InputError(
                 f"agent: {agent.name!r} needs numbered states, and those of {setup.world.name} are vectors; give it"
@@ -442,11 +378,6 @@ def _refuse_tables(kind: str, parts: Iterable[PlannerPart[Any, Any] | LearnerPar
                 f"features: {kind!r} plans by {type(part).__name__}, which needs a table of values; leave them out (the"
                 " author of the kind finds in docs/extending.md what plans with both)"
             )
-
-
-def _drawn_by_seeds(recipe: FeatureMap) -> bool:
-    """Whether every seed draws its own features."""
-    return dict(recipe.settings).get("seed", 0) is None
 
 
 def _per_episode(rate: StepSize, falls: bool, episodes: int) -> Vector:

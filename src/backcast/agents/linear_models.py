@@ -7,8 +7,9 @@ import numpy as np
 
 from backcast.agents import neural_makers
 from backcast.agents.estimators import ESTIMATORS, Estimated, register_estimator
-from backcast.agents.kinds import Agent, Setup
+from backcast.agents.kinds import Agent
 from backcast.agents.settings import RESIDUALS, RIDGE, with_setting
+from backcast.agents.setup import Setup
 from backcast.core.arrays import Indices
 from backcast.core.setting_types import Depends
 from backcast.models.contract import ModelPart

@@ -3,8 +3,9 @@
 from typing import Any
 
 from backcast.agents.combinations import about_memory
-from backcast.agents.kinds import Agent, Built, Setup, register
+from backcast.agents.kinds import Agent, Built, register
 from backcast.agents.settings import LINEAR_VALUES
+from backcast.agents.setup import Setup
 from backcast.core.errors import InputError
 from backcast.learners.expected_trace import ExpectedTraceLearner, expected_traces
 from backcast.learners.monte_carlo import monte_carlo as monte_carlo_learner

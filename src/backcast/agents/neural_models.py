@@ -4,7 +4,8 @@ from typing import Any, NoReturn
 
 from backcast.agents import neural_makers
 from backcast.agents.estimators import register_estimator
-from backcast.agents.kinds import Agent, Setup
+from backcast.agents.kinds import Agent
+from backcast.agents.setup import Setup
 from backcast.core.errors import InputError
 
 

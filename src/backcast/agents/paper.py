@@ -5,9 +5,10 @@ from typing import Any, cast
 
 from backcast.agents.combinations import LEARNING, PLANNING
 from backcast.agents.estimators import ESTIMATORS, Estimated, Estimator
-from backcast.agents.kinds import Agent, Built, Setup, register
+from backcast.agents.kinds import Agent, Built, register
 from backcast.agents.linear_models import BUFFER, LEARN_BY
 from backcast.agents.settings import NEURAL_MODELS, NEURAL_VALUES, usual_model
+from backcast.agents.setup import Setup
 from backcast.agents.tabular_models import lambda_by_td
 from backcast.core.errors import InputError, nearest
 from backcast.core.setting_types import Depends
@@ -176,7 +177,7 @@ def _model_and_how(setup: Setup, agent: Agent, looks_forward: bool) -> Estimated
         return lambda_by_td(setup, agent, looks_forward)
     estimator = estimator_of(agent)
     if not estimator.linear:
-        setup.refuse_observations(agent)
+        setup.refuse_observations(agent.name)
     model, how = estimator.build(setup, agent, looks_forward)
     rows = getattr(model, "rows", None)
     if rows is not None and bool(rows.width) != estimator.leaves:

@@ -5,7 +5,8 @@ from functools import lru_cache
 import numpy as np
 from scipy import sparse
 
-from backcast.agents.kinds import Agent, Setup
+from backcast.agents.kinds import Agent
+from backcast.agents.setup import Setup
 from backcast.core.arrays import Indices
 from backcast.core.errors import InputError
 from backcast.worlds.world import World

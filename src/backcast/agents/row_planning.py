@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from backcast.agents.kinds import Agent, Setup
+from backcast.agents.kinds import Agent
+from backcast.agents.setup import Setup
 from backcast.core.errors import InputError
 from backcast.models.contract import HasRows
 from backcast.planners import (

@@ -7,9 +7,10 @@ import numpy as np
 
 from backcast.agents import neural_makers
 from backcast.agents.estimators import Estimated, register_estimator
-from backcast.agents.kinds import Agent, Setup
+from backcast.agents.kinds import Agent
 from backcast.agents.room import room_for
 from backcast.agents.row_planning import how_to_plan
+from backcast.agents.setup import Setup
 from backcast.core.arrays import Indices, Vector
 from backcast.core.errors import InputError
 from backcast.core.locality import side_by_side
@@ -80,7 +81,7 @@ def model_of_rows(setup: Setup, agent: Agent, forward: bool, make: MakeRows) -> 
         make: function from the room that each row needs at most, (rows,), and the number N of possible outcomes to
             empty rows (`backcast.models.contract.OutcomeRows`).
     """
-    setup.refuse_observations(agent)
+    setup.refuse_observations(agent.name)
     model: HasRows
     if forward and not agent.looks_far:
         model = one_step_forward(setup, agent, _complete(make(setup.fan_out(), setup.n_states)))
@@ -137,7 +138,7 @@ def _one_step_backward(setup: Setup, agent: Agent, rows: OutcomeRows, learns: bo
 
 def lambda_by_td(setup: Setup, agent: Agent, forward: bool) -> Estimated:
     """A λ-model whose rows bootstrap, and how to plan with it."""
-    setup.refuse_observations(agent)
+    setup.refuse_observations(agent.name)
     if forward and not setup.is_prediction:
         raise InputError("lam_by: looking forward, 'td' needs a prediction world: rows of states, not of pairs")
     width = setup.n_states * (1 if forward else setup.n_actions)

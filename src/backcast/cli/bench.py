@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from backcast.agents import Agent, agent
-from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.kinds import KINDS
+from backcast.agents.setup import Setup
 from backcast.cli.fitted_costs import costs
 from backcast.cli.neural_speed import neural
 from backcast.cli.start_up import start_up

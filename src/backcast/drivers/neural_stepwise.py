@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backcast.agents import Agent
-from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.kinds import KINDS
 from backcast.agents.neural import Learned, Spec
 from backcast.agents.parts import Parts
+from backcast.agents.setup import Setup
 from backcast.core.arrays import Vector
 from backcast.core.errors import InputError
 from backcast.core.interaction import EPSILON

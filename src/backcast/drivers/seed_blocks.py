@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backcast.agents import Agent
-from backcast.agents.kinds import Setup
+from backcast.agents.setup import Setup
 from backcast.core.arrays import Vector
 from backcast.core.copies import Copies, Layout, arrays_of
 from backcast.core.randomness import PURPOSES, imagination, many_imaginations, many_streams, streams

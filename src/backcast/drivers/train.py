@@ -12,8 +12,8 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeS
 from numpy.typing import NDArray
 
 from backcast.agents import Agent
-from backcast.agents.kinds import Setup
 from backcast.agents.settings import MEMORY
+from backcast.agents.setup import Setup
 from backcast.core.arrays import Vector, as_fraction, as_whole
 from backcast.core.copies import Copies
 from backcast.core.errors import InputError

@@ -95,6 +95,11 @@ class FeatureMap:
         """The map without the place: plain data, with `dataclasses.asdict`."""
         return replace(self, bound=None)
 
+    @property
+    def drawn_by_seeds(self) -> bool:
+        """Whether every seed draws its own features."""
+        return dict(self.settings).get("seed", 0) is None
+
     def feature_matrix(self, field: str) -> Matrix:
         """The features of all states, csr (S, d); raise InputError about `field` if there is no place yet."""
         if self.bound is None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from backcast import exact
 from backcast.agents import Agent
-from backcast.agents.kinds import KINDS, Setup
+from backcast.agents.kinds import KINDS
+from backcast.agents.setup import Setup
 from backcast.core.arrays import Vector
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
 

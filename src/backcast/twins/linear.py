@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from backcast.agents.kinds import KINDS, Agent, Setup
+from backcast.agents.kinds import KINDS, Agent
 from backcast.agents.settings import RIDGE
+from backcast.agents.setup import Setup
 from backcast.core.arrays import Vector
 from backcast.core.interaction import ALPHA, ALPHA_MODEL, ALPHA_PLAN
 from backcast.values.linear import as_matrix, zero_values
