@@ -1,5 +1,7 @@
 """Counted, time-extended, conditioned and λ-models on literal steps, worked out by hand."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -111,6 +113,19 @@ def test_sampled_planning_by_hand():
     assert parts.updates.tolist() == [1, 3]
 
 
+def test_whether_a_state_ends_episodes_is_a_two_way_softmax():
+    """1 ends an episode, then does not, with step size 0.5: the logits differ by −0.5, then by 1 / (1 + e^−0.5) − 0.5.
+
+    In between it is worth its reward only, and then γ max q as well.
+    """
+    rates = (0.0, 0.5, 0.0, 0.0)
+    agent = bc.agent("forward", model="counts")
+    parts, _ = walk(agent, 3, 2, 0.5, [(0, 0, 0.0, 1, True, True)], rates)
+    np.testing.assert_allclose(parts.model.goes_on, [0, -0.5, 0])
+    parts, _ = walk(agent, 3, 2, 0.5, [(0, 0, 0.0, 1, True, True), (0, 0, 0.0, 1, False, True)], rates)
+    np.testing.assert_allclose(parts.model.goes_on, [0, 1 / (1 + math.exp(-0.5)) - 0.5, 0])
+
+
 def test_top_and_depth_by_hand():
     """0 → 1 once, 2 → 1 twice, 3 → 2 once, rewards 0; then v(1) becomes 8 and planning is from 1 with γ = 0.5, α = 1.
 
@@ -131,6 +146,19 @@ def test_top_and_depth_by_hand():
         step = Step(0, 0, 0.0, 1, False, False)
         assert parts.planner.plan(parts.model, parts.values, step, 0.5, np.array(rates)) == updates
         np.testing.assert_allclose(parts.values.as_array()[:4, 0], expected)
+
+
+def test_one_branch_at_each_level():
+    """0 → 1 once, 2 → 1 twice, 3 → 2 twice, 4 → 2 once, 5 → 0 once; planning is from v(1) = 8 with γ = 0.5, α = 1.
+
+    With top=1 and depth=3, v(2) = 2/3·4, v(3) = 2/3·0.5·v(2) and nothing before 3: neither 4 nor 5 is corrected.
+    """
+    steps = [(s, 0, 0.0, s2, False, True) for s, s2 in ((0, 1), (2, 1), (2, 1), (3, 2), (3, 2), (4, 2), (5, 0))]
+    agent = bc.agent("backward", model="counts", top=1, depth=3, learn=False)
+    parts, _ = walk(agent, 7, 1, 0.5, steps, (0.0, 1.0, 0.0, 0.0))
+    parts.values.fill([0, 8, 0, 0, 0, 0, 0])
+    assert parts.planner.how.correct(parts.model, parts.values, 1, 0.5, 0.5, 1.0) == 2
+    np.testing.assert_allclose(parts.values.as_array()[:, 0], [0, 8, 8 / 3, 8 / 9, 0, 0, 0])
 
 
 def test_conditioned_by_hand():

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 import backcast as bc
 from backcast.agents.setup import Setup
 from backcast.drivers.loop import PLANNING, begin, observe
-from backcast.planners.prior import drawn_to_zero, unseen_species
+from backcast.planners.prior import (
+    FOUND,
+    FOUND_MEAN,
+    FOUND_SQUARES,
+    ONCE,
+    drawn_to_zero,
+    no_experience,
+    unseen_species,
+)
 from backcast.worlds.envs import TableEnv
 from random_worlds import random_steps, random_world
 from sweeping_by_hand import tell, waiting, walk
@@ -201,6 +209,16 @@ def test_states_never_met_are_worth_what_discoveries_were():
     begin(parts, RATES, 3)
     observe(parts, RATES, 3, 0, 0.0, 4, True, True)  # a state that was given a value turns out to end an episode
     assert parts.values.as_array()[4, 0] == 0
+
+
+@pytest.mark.parametrize(("found", "n"), [(4, 4), (20, 20), (100, 20)])
+def test_no_more_than_the_last_twenty_discoveries_count(found, n):
+    """Discoveries have mean 2 and variance 8: 2 (1 − 8 / (n · 4)). Nothing ended, so that states not met do not."""
+    prior = no_experience(3, 1, shrinks=False, assumes=True, hopes=False)
+    prior.discoveries[[ONCE, FOUND, FOUND_MEAN, FOUND_SQUARES]] = 2, found, 2, 12
+    values = bc.agent("blend").build(Setup(3, 1, 0.5)).values
+    assert prior.assume(values, 0.0) == 3
+    np.testing.assert_allclose(values.as_array()[:, 0], 2 * (1 - 2 / n))
 
 
 def test_an_action_never_tried_is_worth_the_mean_of_all():

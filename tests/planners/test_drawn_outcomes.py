@@ -58,6 +58,15 @@ def test_a_softmax_imagines_what_it_never_saw_and_counts_do_not(model, updates):
     assert parts.updates.tolist() == [1, 3]
 
 
+def test_looking_forward_every_action_of_the_state_is_drawn():
+    """From 1, action 0 earned 3 and action 1 earned 5; 40 samples with step size 1 find both, and correct only 1."""
+    steps = [(1, 0, 3.0, 2, False, True), (1, 1, 5.0, 2, False, True), (2, 0, 7.0, 3, False, True)]
+    agent = bc.agent("forward", model="counts", sample=40, learn=False)
+    parts, _ = walk(agent, 4, 2, 0.5, steps, rates=(0.0, 1.0, 0.0, 0.0))
+    assert parts.planner.how.reevaluate(parts.model, parts.values, 1, 0.5, 1.0) == 40
+    np.testing.assert_array_equal(parts.values.as_array(), [[0, 0], [3, 5], [0, 0], [0, 0]])
+
+
 @pytest.mark.parametrize("n", range(1, 20))
 def test_the_largest_random_number_draws_the_last_successor(n):
     """n successors, each seen once, with rewards 0 … n − 1: 1 − 2⁻⁵³ less n times 1/n may leave something."""

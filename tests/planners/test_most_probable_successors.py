@@ -18,6 +18,7 @@ def planned(seen, top):
 @pytest.mark.parametrize(
     ("seen", "top", "value"),
     [
+        ([1, 2], 1, 3.0),
         ([1, 2, 3, 1, 2], 1, 3.0),  # 1 and 2 are equally probable: the first one seen
         ([3, 2, 1, 2, 1], 1, 6.0),
         ([1, 2, 3, 1, 2], 2, (3 + 6) / 2),

@@ -119,7 +119,6 @@ class LambdaModel(NamedTuple):
         self.told[0] = self.ended[0] >= 0
         if self.told[0]:
             bootstrap(self, self.ended[0], -1, 0.0, 0.0, s, rates[ALPHA_MODEL])
-            self.ended[0] = -1
 
     def describes(self, first: bool, back: int) -> bool:
         """Rows describe all steps, and restarts after the end of an episode."""
