@@ -23,10 +23,11 @@ S, A, R, S2 = [0, 1, 0], [0, 1, 1], [1.0, 2.0, 3.0], [1, 2, 1]  # 0 → 1 → 2,
 def memory(ends=(False, True, False), first=(True, False, True)):
     import jax.numpy as jnp
 
+    from backcast.drivers.neural_memory import packed
     from backcast.values.neural import Transitions
 
     roll = [np.roll(each, 2) for each in (S, A, R, S2, ends, first)]  # the ring begins at place 2 of 3
-    return Transitions(*map(jnp.asarray, roll))
+    return packed(Transitions(*map(jnp.asarray, roll)))
 
 
 def way(age, to_start, steps, **more):

@@ -3,6 +3,7 @@
 It compares them with a Python loop of the usual form (`backcast.cli.plain_dqn`), and measures the time to a first step.
 """
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -40,12 +41,31 @@ def neural(repeats: int, quick: bool) -> Iterator[Row]:
         repeats: number of measurements of each, of which the best counts.
         quick: whether to make shorter runs.
     """
-    require_jax()
     steps = 2_000 if quick else 20_000
-    yield from against_a_plain_loop(repeats, steps)
-    yield from in_the_maze(repeats, steps // 4)
-    yield from many_seeds(repeats, steps // 4)
-    yield from first_steps()
+    with _on_one_core():
+        require_jax()
+        yield from against_a_plain_loop(repeats, steps)
+        yield from in_the_maze(repeats, steps // 4)
+        yield from many_seeds(repeats, steps // 4)
+        yield from first_steps()
+
+
+@contextlib.contextmanager
+def _on_one_core() -> Iterator[None]:
+    """Keep the process on one core, where the system can.
+
+    XLA has a thread for each core that is allowed. While one run is made, the others look for work without sleeping,
+    which would count as processor time.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def against_a_plain_loop(repeats: int, steps: int) -> Iterator[Row]:

@@ -155,8 +155,7 @@ class NeuralJob:
         if not program.agent.models:
             return NoModel()
         n_states, n_actions = values.shape
-        kept = slice(0, min(int(walk.taken), len(walk.memory.s)))
-        s, a, s2 = (np.asarray(ring)[kept] for ring in (walk.memory.s, walk.memory.a, walk.memory.s2))
+        s, a, _, s2, *_ = map(np.asarray, walk.memory.at(np.arange(min(int(walk.taken), walk.memory.room))))
         pairs = np.bincount(s * n_actions + a, minlength=n_states * n_actions)
         tables = program.tables(walk.learned, place, pairs, np.bincount(s2, minlength=n_states))
         found = [

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from backcast.agents import Agent
 from backcast.agents.kinds import KINDS
 from backcast.agents.neural import DTYPES, Learned, NeuralAgent, Spec, neural_agent
+from backcast.drivers.neural_memory import Packed, empty, packed
 from backcast.drivers.neural_ways import draw_ways
 from backcast.models.neural.contract import Remembered, Ways
 from backcast.values.neural import Eyes, Transitions
@@ -49,16 +50,14 @@ class Experience:
         self._candidates = agent.get("candidates") or 1
         self._again = agent.get("sample") if KINDS[agent.kind].replays else 1
 
-    def nothing(self) -> Transitions:
+    def nothing(self) -> Packed:
         """An empty memory of state numbers or, if states are not numbered, of observations."""
-        room = max(self._memory, 1)
-        numbers, none = jnp.zeros(room, jnp.int32), jnp.zeros(room, bool)
-        states = numbers if self._spec.n_states else jnp.zeros((room, *self._spec.shape), self.dtype)
-        return Transitions(states, numbers, jnp.zeros(room, self.dtype), states, none, none)
+        shape, dtype = ((), jnp.int32) if self._spec.n_states else (self._spec.shape, self.dtype)
+        return empty(max(self._memory, 1), shape, dtype, self.dtype)
 
     def plan_first(
         self,
-        memory: Transitions,
+        memory: Packed,
         learned: Learned,
         taken: jax.Array,
         s: jax.Array,
@@ -78,10 +77,9 @@ class Experience:
         ready = first & (filled > 0) if self._memory else first
         return jax.lax.cond(ready, plan, lambda learned: learned, learned)
 
-    def remember(self, memory: Transitions, taken: jax.Array, now: Transitions) -> Transitions:
+    def remember(self, memory: Packed, taken: jax.Array, now: Transitions) -> Packed:
         """The memory with a transition in place of the oldest."""
-        at = taken % self._memory
-        return Transitions(*(ring.at[at].set(each) for ring, each in zip(memory, now, strict=True)))
+        return memory.put_in_a_row(taken % self._memory, packed(Transitions(*(each[None] for each in now))))
 
     @property
     def block(self) -> int:
@@ -100,8 +98,8 @@ class Experience:
         return False if self.agent.online else (taken + 1) % self._target_every == 0
 
     def learn(
-        self, memory: Transitions, learned: Learned, taken: jax.Array, now: Transitions, known: Circumstances
-    ) -> tuple[Transitions, Learned]:
+        self, memory: Packed, learned: Learned, taken: jax.Array, now: Transitions, known: Circumstances
+    ) -> tuple[Packed, Learned]:
         """Store a transition, and learn from a batch of the memory or, online, from this transition alone."""
         if self.agent.online:
             return memory, self._at_once(learned, now, known)
@@ -115,18 +113,25 @@ class Experience:
         target = jax.tree.map(lambda new, old: jnp.where(renewed, new, old), learned.values, learned.target)
         return memory, learned._replace(target=target)
 
-    def remember_block(self, memory: Transitions, taken: jax.Array, came: Transitions) -> Transitions:
-        """The memory with `block` more transitions, (block, …), the last of which is that of this step."""
+    def remember_block(self, memory: Packed, taken: jax.Array, came: Packed) -> Packed:
+        """The memory with `block` more transitions, the last of which is that of this step."""
+        if self._memory % self.block == 0:
+            return memory.put_in_a_row((taken + 1 - self.block) % self._memory, came)
         fit = min(self.block, self._memory)
         at = (taken - jnp.arange(fit - 1, -1, -1)) % self._memory
-        return Transitions(*(ring.at[at].set(each[-fit:]) for ring, each in zip(memory, came, strict=True)))
+        return memory.put(at, Packed(*(each[-fit:] for each in came)))
 
     def learn_block(
-        self, memory: Transitions, learned: Learned, taken: jax.Array, came: Transitions, known: Circumstances
-    ) -> tuple[Transitions, Learned]:
+        self,
+        memory: Packed,
+        learned: Learned,
+        taken: jax.Array,
+        came: Packed,
+        known: Circumstances,
+    ) -> tuple[Packed, Learned]:
         """Store `block` transitions, then learn."""
         if self.agent.online:
-            return memory, self._at_once(learned, Transitions(*(each[-1] for each in came)), known)
+            return memory, self._at_once(learned, Transitions(*(each[0] for each in came.at(jnp.arange(1)))), known)
         memory = self.remember_block(memory, taken, came)
         return memory, self._from_memory(memory, learned, taken, known)
 
@@ -137,7 +142,7 @@ class Experience:
         eyes, discount, rates, key = known
         return self.agent.update(learned, eyes, batch, None, pairs, batch, discount, rates, key)
 
-    def _from_memory(self, memory: Transitions, learned: Learned, taken: jax.Array, known: Circumstances) -> Learned:
+    def _from_memory(self, memory: Packed, learned: Learned, taken: jax.Array, known: Circumstances) -> Learned:
         """Learn from a batch of the memory."""
         eyes, discount, rates, key = known
         filled, keys = jnp.minimum(taken + 1, self._memory), jax.random.split(key, 4)
@@ -149,7 +154,7 @@ class Experience:
         return self.agent.update(learned, eyes, batch, ways, pairs, again, discount, rates, keys[3])
 
     def _ways(
-        self, memory: Transitions, newest: jax.Array, filled: jax.Array, discount: jax.Array, key: jax.Array
+        self, memory: Packed, newest: jax.Array, filled: jax.Array, discount: jax.Array, key: jax.Array
     ) -> Ways | None:
         """A batch of paths, for a model over several steps; None for one step."""
         steps = self.agent.steps
@@ -157,12 +162,12 @@ class Experience:
             return None
         return draw_ways(memory, newest, filled, self._batch, steps, discount, jax.random.fold_in(key, steps))
 
-    def _drawn(self, memory: Transitions, filled: jax.Array, size: int, key: jax.Array) -> Transitions:
+    def _drawn(self, memory: Packed, filled: jax.Array, size: int, key: jax.Array) -> Transitions:
         """Transitions drawn uniformly with replacement."""
         places = jax.random.randint(key, (size,), 0, filled.astype(jnp.int32), dtype=jnp.int32)
-        return Transitions(*(ring[places] for ring in memory))
+        return memory.at(places)
 
-    def _pairs(self, memory: Transitions, filled: jax.Array, key: jax.Array) -> Remembered:
+    def _pairs(self, memory: Packed, filled: jax.Array, key: jax.Array) -> Remembered:
         """Pairs drawn from the memory, with the states that followed."""
         drawn = self._drawn(memory, filled, self._candidates, key)
         return Remembered(drawn.s, drawn.a, drawn.s2)

@@ -16,6 +16,7 @@ from backcast.agents import Agent
 from backcast.agents.neural import Learned, Spec
 from backcast.core.interaction import EPSILON
 from backcast.drivers.neural_experience import Circumstances, Experience, without_rates
+from backcast.drivers.neural_memory import Packed
 from backcast.drivers.neural_places import Walkable, WalkableTable
 from backcast.models.neural.contract import ModelNet
 from backcast.networks.streams import act
@@ -90,7 +91,7 @@ class NeuralRun(NamedTuple):
     agent_stream: jax.Array
     key: jax.Array
     learned: Learned
-    memory: Transitions
+    memory: Packed
     record: EpisodeArrays
 
 

@@ -1,6 +1,7 @@
 """Agents with a network, step by step, in Gymnasium environments with Box or Discrete observations."""
 
 import functools
+import math
 from typing import Any, TypeAlias
 
 import jax
@@ -19,18 +20,20 @@ from backcast.core.interaction import EPSILON
 from backcast.core.randomness import imagination, streams
 from backcast.drivers.loop import Record, bound, judge
 from backcast.drivers.neural_experience import Circumstances, Experience, without_rates
+from backcast.drivers.neural_memory import Block, Packed
 from backcast.drivers.neural_policy import in_a_row
 from backcast.drivers.runs import PER_EPISODE, NoModels, RunRows
 from backcast.drivers.steps import Length, new_clock, set_rates
 from backcast.networks.backend import wide
 from backcast.networks.packing import Packing, Vectors
-from backcast.values.neural import Eyes, Transitions
+from backcast.values.neural import Eyes
 from backcast.values.policies import explore, greedy
 from backcast.values.table import zeros
 from backcast.worlds.stepping import FOREVER
 
+State: TypeAlias = int | np.int32 | Vector  # the number of a state, or an observation
 Seen: TypeAlias = jax.Array | None  # observations of numbered states, (S, …); None if states are observations
-Told = tuple[jax.Array, Vector, jax.Array]  # the discount, the rates and the random key of a run
+Told = tuple[Seen, jax.Array, jax.Array, Vector]  # observations, γ, the random key; the rates and number of the step
 _NOT_KEPT = "models: for agents with a network only backcast.run keeps them, in finite worlds"
 
 
@@ -55,28 +58,33 @@ class _Steps:
         return self.experience.agent.values.all(self.packing.unpack(packed).values, seen)
 
     def _q(self, packed: Vectors, seen: Seen, s: jax.Array) -> jax.Array:
+        """The values of s, (A,)."""
         return self._values(packed, _eyes(seen)(s[None]))[0]
 
     def _renew(self, packed: Vectors) -> Vectors:
         learned = self.packing.unpack(packed)
         return self.packing.pack(learned._replace(target=learned.values))
 
-    def _plan_first(
-        self, memory: Transitions, packed: Vectors, seen: Seen, taken: jax.Array, s: jax.Array, told: Told
-    ) -> Vectors:
-        discount, rates, key = told
-        known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
+    def _plan_first(self, memory: Packed, packed: Vectors, s: jax.Array, told: Told) -> Vectors:
+        taken, known = _understood(told)
         learned = self.packing.unpack(packed)
         return self.packing.pack(self.experience.plan_first(memory, learned, taken, s, jnp.ones((), bool), known))
 
     def _learn(
-        self, memory: Transitions, packed: Vectors, seen: Seen, taken: jax.Array, came: Transitions, told: Told
-    ) -> tuple[Transitions, Vectors, jax.Array]:
-        """Return the memory, the learned state, and the largest |q| of the update."""
-        discount, rates, key = told
-        known = Circumstances(_eyes(seen), discount, rates, jax.random.fold_in(key, taken))
+        self, memory: Packed, packed: Vectors, came: Packed, told: Told
+    ) -> tuple[Packed, Vectors, jax.Array, jax.Array]:
+        """Return the memory, the learned state, the largest |q| of the update, and the values of the last s' (A,)."""
+        taken, known = _understood(told)
         memory, learned = self.experience.learn_block(memory, self.packing.unpack(packed), taken, came, known)
-        return memory, self.packing.pack(learned), learned.largest
+        q = self.experience.agent.values.all(learned.values, known.eyes(came.states[-1:, 1]))[0]
+        return memory, self.packing.pack(learned), learned.largest, q
+
+
+def _understood(told: Told) -> tuple[jax.Array, Circumstances]:
+    """The number of the step, and what else an update needs to know."""
+    seen, discount, key, now = told
+    taken = now[-1].astype(jnp.int64)
+    return taken, Circumstances(_eyes(seen), discount, now[:-1], jax.random.fold_in(key, taken))
 
 
 def _eyes(seen: Seen) -> Eyes:
@@ -120,19 +128,23 @@ class NeuralStepwise:
             self._discount = jnp.asarray(setup.discount, dtype)
         self._stream, self._row = streams(seed)[1], zeros(1, setup.n_actions)
         self._block, self._largest = self._compiled.experience.block, 0.0
-        self._came: list[tuple[Any, ...]] = []
+        self._bounded = -1.0, 0.0  # the largest |reward|, and the bound of values that follows from it
+        self._came, self._now = Block(self._memory, self._block), np.zeros(5)
+        self._known: tuple[State, Vector] | None = None  # a state, and its values according to what is learned
 
-    def state_of(self, observation: Any) -> Any:
+    def state_of(self, observation: Any) -> State:
         """The stored form of an observation; raise InputError unless it has the right shape and is finite."""
         if self._seen is not None:
             return np.int32(observation)
         given = np.asarray(observation)
         if given.shape != self._shape:
             raise InputError(f"observation: shape {given.shape} observed, expected {self._shape}, that of the space")
-        found = given.astype(self._dtype) / (255 if given.dtype == np.uint8 else 1)
-        if not np.isfinite(found).all():
+        found = given.astype(self._dtype)
+        if given.dtype == np.uint8:
+            found /= 255
+        if not math.isfinite(np.vdot(found, found)) and not np.isfinite(found).all():  # the first is quicker
             raise InputError("observation: not a finite number observed; expected numbers")
-        return found.astype(self._dtype)
+        return found
 
     @property
     def rates(self) -> Vector:
@@ -140,71 +152,71 @@ class NeuralStepwise:
         if self._clock is None:
             return self._schedule[min(self.episode, len(self._schedule) - 1)]
         set_rates(self._clock, self.taken)
-        return self._clock.rates.copy()
+        return self._clock.rates
 
     @property
     def _told(self) -> Told:
-        return self._discount, self.rates, self._key
+        self._now[:-1], self._now[-1] = self.rates, self.taken
+        return self._seen, self._discount, self._key, self._now
 
-    def begin_episode(self, s: Any) -> None:
+    def begin_episode(self, s: State) -> None:
         """Begin an episode in s."""
         self.episode, self._first = self.episode + 1, True
         if self._compiled.experience.agent.plans_first:
+            self._known = None
             with wide():
-                self._learned = self._compiled.plan_first(
-                    self._memory, self._learned, self._seen, self.taken, s, self._told
-                )
+                self._learned = self._compiled.plan_first(self._memory, self._learned, s, self._told)
 
-    def act(self, s: Any) -> int:
+    def act(self, s: State) -> int:
         """Return an ε-greedy action in s."""
         a = int(explore(self._setup.n_actions, self.rates[EPSILON], self._stream))
         if a >= 0:
             return a
-        with wide():
-            q = np.asarray(self._compiled.q(self._learned, self._seen, s), dtype=np.float64)
-        self._row.fill(q[None])
+        self._row.u[:] = self._values_of(s)
         return int(greedy(self._row, 0, self._stream))
 
-    def observe(self, s: Any, a: int, r: float, s2: Any, terminated: bool) -> None:
+    def _values_of(self, s: State) -> Vector:
+        """The values of a state, (A,)."""
+        if self._known is not None and self._known[0] is s:
+            return self._known[1]
+        with wide():
+            return np.asarray(self._compiled.q(self._learned, self._seen, s))
+
+    def observe(self, s: State, a: int, r: float, s2: State, terminated: bool) -> None:
         """Observe one step. A truncated episode is not terminated: its last step bootstraps like any other."""
-        self._came.append((s, np.int32(a), self._dtype.type(r), s2, terminated, self._first))
-        if len(self._came) == self._block:
+        place = self.taken % self._block
+        self._came.note(place, s, a, r, s2, terminated, self._first)
+        if place == self._block - 1:
             with wide():
-                self._learn(Transitions(*map(np.array, zip(*self._came, strict=True))))
-            self._came = []
+                self._learn(s2)
         self.taken, self._first = self.taken + 1, False
 
-    def _learn(self, came: Transitions) -> None:
-        """Store transitions, and learn if an update is due."""
-        compiled, taken = self._compiled, self.taken
+    def _learn(self, s2: State) -> None:
+        """Store the transitions of a block, the last of which leads to s2, and learn if an update is due."""
+        compiled, taken, came = self._compiled, self.taken, self._came.transitions
         if not compiled.experience.due(taken):
             self._memory = compiled.remember(self._memory, taken, came)
         else:
-            told = self._discount, self.rates, self._key
-            self._memory, self._learned, largest = compiled.learn(
-                self._memory, self._learned, self._seen, taken, came, told
-            )
-            self._largest = abs(float(largest))
+            self._memory, self._learned, largest, q = compiled.learn(self._memory, self._learned, came, self._told)
+            self._largest, self._known = float(np.abs(np.asarray(largest))), (s2, np.asarray(q))
         if compiled.experience.renewed(taken):
             self._learned = compiled.renew(self._learned)
 
-    def end_episode(self, s: Any, terminated: bool) -> None:
+    def end_episode(self, s: State, terminated: bool) -> None:
         """Do nothing: nothing is left to learn when an episode is over."""
 
-    def exploded(self, s: Any, a: int, largest: float) -> bool:
+    def exploded(self, s: State, a: int, largest: float) -> bool:
         """Whether values of the last update are not finite, or far beyond possible values."""
-        discount = self._setup.discount if self._setup.n_actions > 1 else 0.0
-        return not self._largest <= bound(largest, discount)
+        if largest > self._bounded[0]:  # rewards have become larger
+            discount = self._setup.discount if self._setup.n_actions > 1 else 0.0
+            self._bounded = largest, bound(largest, discount)
+        return not self._largest <= self._bounded[1]
 
     @property
     def updates(self) -> NDArray[np.int64]:
         """Value updates by learning and by planning, (2,)."""
-        return self._unpacked.updates
-
-    @property
-    def _unpacked(self) -> Any:
-        """The learned state, in NumPy arrays."""
-        return self._compiled.packing.unpack([np.asarray(vector) for vector in self._learned])
+        packing = self._compiled.packing
+        return np.asarray(packing.one([np.asarray(vector) for vector in self._learned], packing.numbers.updates))
 
     def judge(self, record: Record, episode: int, largest: float, max_steps: int) -> bool:
         """Measure the error after an episode; return whether the run may continue."""
@@ -218,13 +230,14 @@ class NeuralStepwise:
     def rows(self, record: Record, seconds: Vector) -> RunRows:
         """The results of the run."""
         values = self._all_values()
+        learned = self._compiled.packing.unpack([np.asarray(vector) for vector in self._learned])
         columns: Any = {name: np.array(getattr(record, name))[None] for name in PER_EPISODE}
         return RunRows(
             **columns,
             updates=self.updates[None],
             edges=np.zeros(1, dtype=np.int64),
             values=(values[:, 0] if self._setup.n_actions == 1 else values)[None],
-            weights=in_a_row(self._unpacked.values)[None],
+            weights=in_a_row(learned.values)[None],
             diverged=record.diverged.copy(),
             seconds=seconds,
             runs=NoModels(_NOT_KEPT),

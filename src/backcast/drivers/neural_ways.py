@@ -8,12 +8,12 @@ trajectory.
 import jax
 import jax.numpy as jnp
 
+from backcast.drivers.neural_memory import Packed
 from backcast.models.neural.contract import Ways
-from backcast.values.neural import Transitions
 
 
 def draw_ways(
-    memory: Transitions,
+    memory: Packed,
     newest: jax.Array,
     filled: jax.Array,
     size: int,
@@ -43,14 +43,14 @@ def draw_ways(
     return ways._replace(weight=jnp.where(restarted, 2, 1) * ways.weight)
 
 
-def follows_restart(memory: Transitions, newest: jax.Array, filled: jax.Array, age: jax.Array) -> jax.Array:
+def follows_restart(memory: Packed, newest: jax.Array, filled: jax.Array, age: jax.Array) -> jax.Array:
     """Whether transitions begin an episode after a terminal state that is still in memory."""
-    room = len(memory.a)
-    return memory.first[(newest - age) % room] & memory.ends[(newest - age - 1) % room] & (age + 1 < filled)
+    room = memory.room
+    return memory.first((newest - age) % room) & memory.ends((newest - age - 1) % room) & (age + 1 < filled)
 
 
 def look_back(
-    memory: Transitions,
+    memory: Packed,
     newest: jax.Array,
     filled: jax.Array,
     age: jax.Array,
@@ -59,27 +59,28 @@ def look_back(
     discount: jax.Array,
 ) -> Ways:
     """Return the paths to the ends of transitions of this age or, where `to_start`, to their starts."""
-    room = len(memory.a)
+    room = memory.room
 
     def back(walk: tuple[jax.Array, ...], _: None) -> tuple[tuple[jax.Array, ...], tuple[jax.Array, ...]]:
         """Go one step back: the restart before a transition of this age, or that transition."""
         age, restart, r, carried, known = walk
         at = (newest - age) % room
-        carries = jnp.where(restart | memory.ends[at], 0, 1)
-        r = jnp.where(restart, 0, memory.r[at] + discount * carries * r)
+        carries = jnp.where(restart | memory.ends(at), 0, 1)
+        r = jnp.where(restart, 0, memory.reward(at) + discount * carries * r)
         known = known & (age < filled)
-        next_is_restart = ~restart & memory.first[at]
+        next_is_restart = ~restart & memory.first(at)
         unbroken = ~next_is_restart | follows_restart(memory, newest, filled, age)
         walk = jnp.where(next_is_restart, age, age + 1), next_is_restart, r, carried * carries, known & unbroken
         return walk, (at, restart, known)
 
-    ended = jnp.zeros(len(age), memory.r.dtype), jnp.ones(len(age), memory.r.dtype)
+    ended = jnp.zeros(len(age), memory.reward_type), jnp.ones(len(age), memory.reward_type)
     walk = age, to_start, *ended, jnp.ones(len(age), bool)
     (_, _, r, carried, _), (at, restart, known) = jax.lax.scan(back, walk, None, steps)
     origin, arrival = at[-1], (newest - age) % room
-    s2 = jnp.where(_like(to_start, memory.s), memory.s[arrival], memory.s2[arrival])
-    weight = (known[-1] & ~restart[-1]).astype(memory.r.dtype)
-    return Ways(memory.s[origin], memory.a[origin], r, s2, carried, weight)
+    begun, came = memory.at(origin), memory.at(arrival)
+    s2 = jnp.where(_like(to_start, came.s), came.s, came.s2)
+    weight = (known[-1] & ~restart[-1]).astype(memory.reward_type)
+    return Ways(begun.s, begun.a, r, s2, carried, weight)
 
 
 def _like(each: jax.Array, states: jax.Array) -> jax.Array:

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import gymnasium
 import numpy as np
@@ -236,6 +236,7 @@ class _Episodes:
 
     Attributes:
         largest: the largest absolute reward so far, or of the true values.
+        lost: whether values diverged.
     """
 
     def __init__(
@@ -253,7 +254,7 @@ class _Episodes:
         self.first_state, self.first_action = (
             int(getattr(space, "start", 0)) for space in (env.observation_space, env.action_space)
         )
-        self.largest = float(np.abs(record.truth).max(initial=0.0))
+        self.largest, self.lost = float(np.abs(record.truth).max(initial=0.0)), False
 
     def walk(self, episode: int, observation: int | Vector) -> None:
         """Walk an episode, from its first observation to its end or to the end of the run."""
@@ -264,34 +265,40 @@ class _Episodes:
             walker.episode += 1
         else:
             walker.begin_episode(s)
+        steps, gained = 0, 0.0
         while not over:
-            s, terminated, over = self.step(episode, s)
-        if record.steps[episode] and not record.diverged[0]:
+            s, r, terminated, over = self.step(s)
+            steps, gained = steps + 1, gained + r
+            over = over or steps == self.limit
+        if self.lost:
+            record.diverged[0] = walker.taken
+        elif steps:
             walker.end_episode(s, terminated)
+        record.steps[episode], record.reward[episode] = steps, gained
         record.made[episode] = walker.updates.sum()
         if self.length.steps is None:
             self.advance()
 
-    def step(self, episode: int, s: int) -> tuple[int, bool, bool]:
-        """Make a step from s; return the next state, whether it is terminal, and whether the episode is over."""
-        walker, record = self.walker, self.record
+    def step(self, s: int) -> tuple[int, float, bool, bool]:
+        """Make a step from s; return the next state, the reward, whether s' is terminal, and whether this was the last.
+
+        It is the last if the episode ends or is cut off by the environment, if values diverge, or if the run is over.
+        """
+        walker = self.walker
         a = walker.act(s)
         observation, r, terminated, truncated, _ = self.env.step(a + self.first_action)
-        s2 = self.state_of(observation)
-        walker.observe(s, a, float(r), s2, terminated)
-        record.steps[episode] += 1
-        record.reward[episode] += float(r)
-        self.largest = max(self.largest, abs(float(r)))
-        if walker.exploded(s, a, self.largest):
-            record.diverged[0] = record.steps.sum()
-        over = terminated or truncated or record.steps[episode] == self.limit or record.diverged[0] > 0
+        s2, r = self.state_of(observation), float(r)
+        walker.observe(s, a, r, s2, terminated)
+        self.largest = max(self.largest, abs(r))
+        self.lost = walker.exploded(s, a, self.largest)
         if self.length.steps is not None:
             self.advance()
-        return s2, terminated, bool(over or walker.taken == self.length.steps)
+        over = terminated or truncated or self.lost or walker.taken == self.length.steps
+        return s2, r, terminated, bool(over)
 
     def state_of(self, observation: int | Vector) -> int:
-        """The number of a state; those of the environment may not begin with 0."""
-        return self.walker.state_of(observation - self.first_state if self.first_state else observation)
+        """The number of a state; those of the environment may not begin with 0. A network takes observations."""
+        return cast(int, self.walker.state_of(observation - self.first_state if self.first_state else observation))
 
 
 def _walker(
