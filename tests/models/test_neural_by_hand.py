@@ -205,7 +205,7 @@ def test_the_logits_of_a_contrastive_forward_model_are_divided_by_the_root_of_it
 def test_a_forward_softmax_bootstraps_from_states_of_which_nothing_is_known_in_prediction_only():
     """From 0 all states are alike; values 10 and 100, γ = ½. In control state 1 is known to go on.
 
-    Rewards belong to pairs of states in prediction, to the state arrived in in control.
+    Rewards belong to pairs of states in prediction, to the later state in control.
     """
     import jax.numpy as jnp
 
