@@ -125,6 +125,17 @@ def test_option_that_begins_in_one_state():
     assert both.reward[0, 2] == pytest.approx(0.75 * 2 + 0.25 * 3)
 
 
+def test_what_an_option_leads_to_until_it_terminates():
+    """It terminates in 1 with probability 1/2, and where the episode ends: from 0 in 1 (1/8), or in 2.
+
+    By way of 1 (1/8), 2 earns 1 + 0.5·4; directly (3/4) it earns 2. Nothing is carried beyond the end.
+    """
+    model = bc.exact.time_extended.ending_model(EPISODE, None, [0.0, 0.5, 0.0])
+    np.testing.assert_allclose(model.states, [[0, 1 / 8, 7 / 8], [0, 0, 1], [0, 0, 0]])
+    np.testing.assert_allclose(model.earned, [[0, 1 / 8, 3 / 8 + 3 / 2], [0, 0, 4], [0, 0, 0]])
+    np.testing.assert_allclose(model.discounted, [[0, 1 / 16, 0], [0, 0, 0], [0, 0, 0]])
+
+
 def test_corrections():
     v = [1.0, 2.0]
     # from 0: the predecessors 0 (0 + 0.5·1 − 1) and 1 (1 + 0.5·1 − 2), each with 1/2; from 1: 0 (0 + 0.5·2 − 1)
@@ -161,6 +172,14 @@ def test_nothing_is_earned_in_a_terminal_state_whatever_its_rows_say():
     mdp = bc.FiniteMDP([[[0, 1], [1, 0]], [[1, 0], [0, 1]]], reward, 0.5, [1, 0], [False, True])
     np.testing.assert_allclose(bc.exact.action_value(mdp, [0, 0]), [[1, 2 + 0.5 * 1], [0, 0]])
     np.testing.assert_allclose(bc.exact.optimal(mdp).q, [[1, 2 + 0.5 * 4], [0, 0]])  # to stay is worth 2 / (1 − 0.5)
+
+
+@pytest.mark.parametrize(("discount", "action"), [(0.5, 0), (1.0, 1)])
+def test_to_stay_is_as_good_as_to_end_where_nothing_is_earned(discount, action):
+    """In 0, action 0 stays and action 1 ends the episode. Without a discount the way to the end is taken."""
+    mdp = bc.FiniteMDP([[[1, 0], [0, 1]], [[0, 1], [0, 1]]], np.zeros((2, 2)), discount, [1, 0], [False, True])
+    for method in ("policy-iteration", "value-iteration"):
+        np.testing.assert_array_equal(bc.exact.optimal(mdp, method).policy[0], np.eye(2)[action])
 
 
 @pytest.mark.parametrize("discount", [0.5, 1.0])

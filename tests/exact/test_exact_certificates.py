@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from backcast.exact.solve import certified_krylov, inverse_norm
+from backcast.exact.solve import Leaky, certified_krylov, inverse_norm
 from backcast.exact.stationary import _by_mixing, _lazy_walk, stationary_of
 
 MODULE = importlib.import_module("backcast.exact.stationary")  # the package's attribute of this name is a function
@@ -18,6 +18,15 @@ def test_a_bound_on_the_inverse():
     assert 1.0 <= bound == pytest.approx(1.0, rel=1e-12)
     bound = inverse_norm(sparse.csr_array([[4.0, -2.0], [-2.0, 4.0]]))
     assert 0.5 <= bound == pytest.approx(0.5, rel=1e-12)
+
+
+def test_a_small_system_is_eliminated_however_quickly_it_mixes():
+    """x = 1 + x / 2 in both of two states: (I − Q) x = b with x = (2, 2)."""
+    Q = sparse.csr_array([[0.0, 0.5], [0.5, 0.0]])
+    for as_dense in (None, True, False):
+        system = Leaky(Q, np.full(2, 0.5), as_dense)
+        assert system.solve_iteratively(np.ones(2)) is None
+        np.testing.assert_allclose(system.solve(np.ones(2)), 2.0, rtol=1e-15)
 
 
 def test_no_bound_is_found_in_what_rounding_leaves():

@@ -51,6 +51,14 @@ def test_sparse(n, degree):
     assert sorted(planned.place.tolist()) == list(range(n))
 
 
+@pytest.mark.parametrize("hub", [0, 4, 9])
+def test_a_hub_is_eliminated_after_the_others(hub):
+    """Nine states that only a hub connects: each is connected to the hub. After the hub all would be, to each other."""
+    star = np.zeros((10, 10))
+    star[hub], star[:, hub], star[hub, hub] = 0.05, 0.5, 0.0
+    assert plan(sparse.csr_array(star)).fill == 9
+
+
 def test_the_fill_and_the_work_of_a_plan_by_hand():
     """A ring of four: the first one eliminated connects its neighbours; 2, 2, 1 and 0 later ones are connected."""
     ring = sparse.csr_array(np.roll(np.eye(4), 1, axis=1) * 0.5)

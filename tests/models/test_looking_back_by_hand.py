@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import backcast as bc
-from backcast.core.randomness import uniform
+from backcast.core.randomness import streams, uniform
 from backcast.models.options import option_chances
 from backcast.models.readable import Known
+from backcast.models.trajectory import NOBODY, Stop
 from backcast.models.truth import backward_rows, restart_rows
-from by_hand import walk
+from by_hand import follow, walk
 
 pytestmark = pytest.mark.interpreted
 
@@ -73,6 +74,43 @@ def test_no_random_number_is_spent_beyond_a_step_that_the_option_would_not_take(
     assert parts.model.rows.used.tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
     uniform(before), uniform(before)
     assert parts.model.ways.stop.stream.tolist() == before.tolist()
+
+
+def test_a_way_back_to_before_the_first_step_is_dropped_and_counts_as_an_arrival():
+    """0 → 1 → 2, and an option that was initiated in 1 only: the way back from 1 passes 0 and ends there."""
+    steps = [(0, 0, 1.0, 1, False, True), (1, 0, 2.0, 2, False, False)]
+    parts, _ = walk(bc.agent("backward", model="counts", option=bc.Option([0, 1, 0, 0])), 4, 1, 0.5, steps)
+    assert parts.model.arrivals.tolist() == parts.model.rows.total.tolist() == [0, 1, 1, 0]
+    assert parts.model.rows.used.tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(("cumulative", "steps"), [([1.0], 1), ([0.0, 0.0, 1.0], 3)])
+def test_no_random_number_is_spent_on_a_number_of_steps_that_is_certain(cumulative, steps):
+    stream, _ = streams(0)
+    before = stream.tolist()
+    assert Stop(np.array(cumulative), NOBODY, NOBODY, stream).horizon() == steps
+    assert stream.tolist() == before
+
+
+def test_a_way_is_as_much_likelier_as_all_of_its_steps_are():
+    """ε = ½, two actions, all of them the best ones: each was taken with probability ¾, and the greedy policy is sure.
+
+    So a way of two steps has the weight (4/3)².
+    """
+    agent = bc.agent("backward", model="counts", horizon=2, importance=True, learn=False)
+    parts, _ = walk(agent, 4, 2, 0.5, [])
+    parts.values.fill([0, 1, 0, 1, 0, 1, 0, 0])
+    follow(parts, [(0, 1, 1.0, 1, False, True), (1, 1, 2.0, 2, False, False)], (0.5, 1.0, 0.0, 0.5))
+    np.testing.assert_allclose(parts.model.arrivals, [0, 0, 16 / 9, 0])
+    assert parts.model.rows.weight[parts.model.rows.offset[2]] == pytest.approx(16 / 9)
+
+
+def test_of_two_models_the_one_that_looks_back_hears_of_a_restart():
+    """0 → 1 → 0 → 2, the end, and again: one of two arrivals in 0 was from 1, the other from the end."""
+    episode = [(0, 0, 1.0, 1, False, True), (1, 0, 4.0, 0, False, False), (0, 0, 2.0, 2, True, False)]
+    both = learned(bc.agent("both"), 3, 1, [*episode, (0, 0, 1.0, 1, False, True)])
+    assert both.backward.states[0].tolist() == [0, 0.5, 0.5]
+    np.testing.assert_allclose(both.forward.transition[0, 0], [0, 2 / 3, 1 / 3])
 
 
 def test_nobody_plans_from_where_an_episode_begins_after_one_that_was_cut_off():

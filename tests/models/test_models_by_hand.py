@@ -161,6 +161,19 @@ def test_one_branch_at_each_level():
     np.testing.assert_allclose(parts.values.as_array()[:, 0], [0, 8, 8 / 3, 8 / 9, 0, 0, 0])
 
 
+def test_two_branches_at_each_level():
+    """0 → 1 once, 2 → 1 twice, 3 → 2 twice, 4 → 2 once, 5 → 4 once; planning is from v(1) = 8 with γ = 0.5, α = 1.
+
+    With top=2 and depth=3, v(2) = 2/3·4 and v(0) = 1/3·4; v(3) = 2/3·0.5·v(2) and v(4) = 1/3·0.5·v(2); v(5) = 0.5·v(4).
+    """
+    steps = [(s, 0, 0.0, s2, False, True) for s, s2 in ((0, 1), (2, 1), (2, 1), (3, 2), (3, 2), (4, 2), (5, 4))]
+    agent = bc.agent("backward", model="counts", top=2, depth=3, learn=False)
+    parts, _ = walk(agent, 7, 1, 0.5, steps, (0.0, 1.0, 0.0, 0.0))
+    parts.values.fill([0, 8, 0, 0, 0, 0, 0])
+    assert parts.planner.how.correct(parts.model, parts.values, 1, 0.5, 0.5, 1.0) == 5
+    np.testing.assert_allclose(parts.values.as_array()[:, 0], [4 / 3, 8, 8 / 3, 8 / 9, 4 / 9, 2 / 9, 0])
+
+
 def test_conditioned_by_hand():
     """Into 1: from 0 by action 0 twice and by action 1 once, from 2 by action 1 once."""
     steps = [(0, 0, 0.0, 1, False, True), (0, 0, 0.0, 1, False, True), (0, 1, 0.0, 1, False, True)]

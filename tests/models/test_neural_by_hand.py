@@ -119,20 +119,36 @@ def test_an_imagined_observation_is_the_one_state_that_is_near_enough():
 
 
 def test_the_loss_of_rewards_and_endings_beside_that_of_states():
-    """Reward 2, where 0 is predicted; log-odds of −log 3 that state 1 goes on, so that it ends with probability ¾."""
+    """Reward 3, where 0 is predicted; log-odds of −log 3 that state 1 goes on, so that it ends with probability ¾."""
     import jax.numpy as jnp
 
     from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveForward
     from backcast.models.neural.softmax import SoftmaxBackward, SoftmaxForward
 
-    goes_on, ends = lesson_of(0, 1, 2, 1), lesson_of(0, 1, 2, 1, ends=True)
+    goes_on, ends = lesson_of(0, 1, 3, 1), lesson_of(0, 1, 3, 1, ends=True)
     for backward in (ContrastiveBackward(2), SoftmaxBackward(2, 2)):
-        assert backward.reward_loss(at_zero(backward, np.eye(2)), goes_on) == pytest.approx(0.5 * 2**2)
+        assert backward.reward_loss(at_zero(backward, np.eye(2)), goes_on) == pytest.approx(0.5 * 3**2)
     for forward in (ContrastiveForward(2), SoftmaxForward(2, 2)):
         network = at_zero(forward, np.eye(2))
         network.params["heads"]["goes_on"]["w"] = jnp.array([[0.0, 0.0], [0.0, math.log(3)]])
-        assert forward.reward_loss(network, goes_on) == pytest.approx(0.5 * 2**2 + math.log(4))
-        assert forward.reward_loss(network, ends) == pytest.approx(0.5 * 2**2 + math.log(4 / 3))
+        assert forward.reward_loss(network, goes_on) == pytest.approx(0.5 * 3**2 + math.log(4))
+        assert forward.reward_loss(network, ends) == pytest.approx(0.5 * 3**2 + math.log(4 / 3))
+
+
+def test_a_contrastive_model_loses_half_of_the_squared_error_of_the_reward():
+    """The pair of a single transition is certain; over two steps, it is tossed up whether the path is whole."""
+    import jax.numpy as jnp
+
+    from backcast.models.neural.contract import Ways
+    from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveWays
+
+    one_step = ContrastiveBackward(2)
+    lesson = lesson_of(0, 1, 3, 1)
+    assert one_step.loss(at_zero(one_step, np.eye(2)), lesson) == pytest.approx(0.5 * 3**2)
+    ways, batch = ContrastiveWays(one_step, 2), lesson.batch
+    path = Ways(batch.s, batch.a, batch.r, batch.s2, jnp.ones(1), jnp.ones(1))
+    lost = ways.reward_loss(at_zero(ways, np.eye(2)), lesson._replace(ways=path))
+    assert lost == pytest.approx(0.5 * 3**2 + math.log(2))
 
 
 def test_a_forward_softmax_has_a_row_for_each_action():
@@ -163,6 +179,63 @@ def test_a_contrastive_forward_model_bootstraps_from_the_states_remembered():
     pairs = Remembered(s=np.array([0, 0]), a=np.array([0, 1]), s2=np.array([1, 0]))
     targets = model.targets(network, np.array([0]), pairs, lambda seen: seen @ jnp.array([10.0, 100.0]), 0.5)
     np.testing.assert_allclose(targets, [[5 + 0.5 * 0.5 * 100, 6 + 0.5 * 0.5 * 100]])
+
+
+def test_the_logits_of_a_contrastive_forward_model_are_divided_by_the_root_of_its_width():
+    """Vectors (2, 0, 0, 0) of (0, 0) and (log 3, 0, 0, 0) of state 1: a logit of log 3, and all others are 0.
+
+    Of the two transitions, 0 → 1 was then the likelier one from (0, 0), with ¾; from (1, 1) they are alike.
+    """
+    import jax.numpy as jnp
+
+    from backcast.models.neural.contrastive import ContrastiveForward
+    from backcast.values.neural import Transitions
+
+    model = ContrastiveForward(2, 4)
+    network = at_zero(model, np.eye(2))
+    network.params["heads"]["earlier"]["w"] = jnp.zeros((2, 8)).at[0, 0].set(2.0)
+    network.params["heads"]["later"]["w"] = jnp.zeros((2, 4)).at[1, 0].set(math.log(3))
+    columns = [[0, 1], [0, 1], [0.0, 0.0], [1, 0], [False, False], [True, True]]
+    batch = Transitions(*map(jnp.array, columns))
+    lesson = lesson_of(0, 0, 0, 1)._replace(batch=batch)
+    expected = model.reward_loss(network, lesson) + 0.5 * (math.log(4 / 3) + math.log(2))
+    assert model.loss(network, lesson) == pytest.approx(float(expected))
+
+
+def test_a_forward_softmax_bootstraps_from_states_of_which_nothing_is_known_in_prediction_only():
+    """From 0 all states are alike; values 10 and 100, γ = ½. In control state 1 is known to go on.
+
+    Rewards belong to pairs of states in prediction, to the later state in control.
+    """
+    import jax.numpy as jnp
+
+    from backcast.models.neural.softmax import SoftmaxForward
+
+    def best(seen):
+        return seen @ jnp.array([10.0, 100.0])
+
+    model = SoftmaxForward(2, 1)
+    assert [model.heads()[name].outputs for name in ("after", "reward")] == [2, 2]
+    network = at_zero(model, np.eye(2))
+    network.params["heads"]["reward"]["w"] = jnp.array([[2.0, 4.0], [0.0, 0.0]])
+    targets = model.targets(network, np.array([0]), None, best, 0.5)
+    np.testing.assert_allclose(targets, [[0.5 * (2 + 0.5 * 10) + 0.5 * (4 + 0.5 * 100)]])
+    model = SoftmaxForward(2, 2)
+    assert [model.heads()[name].outputs for name in ("after", "reward")] == [4, 1]
+    network = at_zero(model, np.eye(2))
+    network.params["heads"]["reward"]["w"] = jnp.array([[2.0], [4.0]])
+    network.params["heads"]["goes_on"]["w"] = jnp.array([[0.0, 0.0], [1.0, 0.0]])
+    targets = model.targets(network, np.array([0]), None, best, 0.5)
+    np.testing.assert_allclose(targets, [[0.5 * 2 + 0.5 * (4 + 0.5 * 100)] * 2])
+
+
+def test_of_a_table_what_is_impossible_does_not_follow():
+    from backcast.models.neural.tables import TabledForward
+
+    probability, reward = np.array([[[0.0, 0.25, 0.75]]]), np.array([[[1.0, 2.0, 3.0]]])
+    known = TabledForward(probability, reward, np.array([True, False, True])).successors(0, 0)
+    assert (known.keys.tolist(), known.probability.tolist(), known.reward.tolist()) == ([1, 2], [0.25, 0.75], [2, 3])
+    assert known.ends.tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("carried", "expected"), [(None, [[7, 8]]), ([[0.5, 0]], [[4.5, 3]])])

@@ -65,3 +65,17 @@ def test_rewards_of_states_are_moved_by_the_step_size_of_the_model():
 def test_models_of_steps_contain_no_restarts_and_counts_do():
     assert not learned(bc.agent("backward"), [STEP]).contains_restarts
     assert learned(bc.agent("backward", model="counts"), [STEP]).contains_restarts
+
+
+def test_what_led_to_a_state_is_read_from_the_row_of_the_state_alone():
+    """0, a=1 → 1: with one-hot features the logits are a table, and a step of size 1 leaves 1 : e : 1 : … in it."""
+    model = learned(bc.agent("backward", model="likelihood", features=np.eye(4)), [STEP])
+    led = np.array([1, np.e, *[1] * 6])
+    np.testing.assert_allclose(model.states, [np.full(8, 1 / 8), led / led.sum(), *[np.full(8, 1 / 8)] * 2])
+
+
+@pytest.mark.parametrize("name", ["states", "expectation", "second_moment", "reward"])
+def test_a_model_of_corrections_says_nothing_else(name):
+    model = learned(bc.agent("backward", model="abstract", features=np.eye(4)), [STEP])
+    with pytest.raises(bc.InputError, match=f"{name}: a .* says nothing about it"):
+        getattr(model, name)

@@ -7,6 +7,7 @@ from scipy import sparse
 import backcast as bc
 from backcast.agents.setup import Setup
 from backcast.models.linear.least_squares import forward_least_squares
+from backcast.models.linear.regression import regression, with_room_for
 from backcast.models.linear.root import empty_root, find_gain, rotate
 from backcast.models.linear.scaling import running_mean
 from backcast.models.linear.sparse_rows import BLOCK, as_dense, empty_blocks, with_blocks
@@ -43,6 +44,21 @@ def test_models_that_may_need_too_much_room_are_refused():
         empty_blocks(np.array([2**28 + 1]))
     with pytest.raises(bc.InputError, match="the model may need 268,435,464 numbers, more than 268,435,456"):
         with_blocks(empty_blocks(np.array([8])), 2**25)
+
+
+def test_room_is_made_for_what_the_features_of_a_state_may_still_learn():
+    """State 1 has feature 2 alone. Ten outputs need two blocks, and none are needed once all have been observed."""
+    inputs = features_of(sparse.csr_array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+    fit = regression(inputs, 3, 10, np.zeros(3, dtype=np.int64), 1)
+    fit = with_room_for(fit, [1])
+    assert len(fit.rows.link) == 2
+    fit.prepare(1, 0)
+    for key in range(10):
+        fit.subtract(key, 1.0 + key)
+    fit.adjust(1, 0, 1.0)
+    assert fit.rows.used.tolist() == [0, 0, 10]
+    assert len(with_room_for(fit, [1]).rows.link) == 2
+    assert len(with_room_for(fit, [0, 1]).rows.link) == 2 + 4
 
 
 def test_a_running_mean_is_a_mean_of_all_and_later_of_the_last():

@@ -58,3 +58,16 @@ def test_of_what_is_known_of_a_prediction_actions_are_summed_up():
     known = SimpleNamespace(n_states=3, n_actions=1, joint=joint, reward=REWARD, contains_restarts=True)
     score = score_backward(known, EXACT, VALUES.max(axis=1))
     assert (score.tv, score.correction, score.valid) == pytest.approx((0, 0, 1), abs=1e-12)
+
+
+def test_over_several_steps_a_state_is_worth_its_best_action():
+    """A model that gives no probability to what it should, but earns and carries what is true."""
+    exact = bc.exact.n_step(MDP, np.full((3, 2), 0.5), 2)
+    states, earned, discounted = (np.asarray(part) for part in (exact.states, exact.earned, exact.discounted))
+    off = SimpleNamespace(
+        n_states=3, n_actions=2, states=0 * states, earned=earned, discounted=discounted, contains_restarts=True
+    )
+    actions, best, worst = (
+        score_backward(off, exact, values).correction for values in (VALUES, VALUES.max(axis=1), VALUES.min(axis=1))
+    )
+    assert actions == pytest.approx(best) != pytest.approx(worst)

@@ -230,6 +230,12 @@ def test_an_action_never_tried_is_worth_the_mean_of_all():
     assert walk(bc.agent("blend", prior=False, gate=0.0), 3, 2, 0.5, steps)[1][0].tolist() == [1, 0]
 
 
+@pytest.mark.parametrize(("n_actions", "pieces"), [(1, (True, True, False)), (2, (False, False, True))])
+def test_states_are_assumed_about_in_prediction_and_actions_in_control(n_actions, pieces):
+    prior = no_experience(3, n_actions, shrinks=True, assumes=True, hopes=True)
+    assert (prior.shrinks, prior.assumes, prior.hopes) == pieces
+
+
 def test_means_that_are_not_sure_are_drawn_to_zero():
     assert drawn_to_zero(2.0, 4.0, 4.0) == 1.5
     assert drawn_to_zero(1.0, 9.0, 4.0) == 0.0

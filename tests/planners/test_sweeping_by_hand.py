@@ -132,11 +132,12 @@ def test_certainty_equivalence_by_hand():
     assert parts.updates.tolist() == [3, 8]
 
 
-def test_certainty_equivalence_gives_up_where_there_is_no_solution():
-    """A loop that earns 1 for ever, without a discount; an episode is cut off there."""
-    parts, _ = walk(bc.agent("certainty-equivalence", learn=False), 2, 1, 1.0, [(0, 0, 1, 0, False)])
+@pytest.mark.parametrize("unit", [1.0, 2.0**-600])  # the square of the second one is 0
+def test_certainty_equivalence_gives_up_where_there_is_no_solution(unit):
+    """A loop that earns the same for ever, without a discount; an episode is cut off there."""
+    parts, _ = walk(bc.agent("certainty-equivalence", learn=False), 2, 1, 1.0, [(0, 0, unit, 0, False)])
     finish(parts, np.array(HALF), 0, False)
-    assert parts.updates[1] == parts.values.u[0] == 5000
+    assert parts.updates[1] == parts.values.u[0] / unit == 5000
 
 
 @pytest.mark.parametrize("name", [*ALL, "certainty-equivalence"])

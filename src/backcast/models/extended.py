@@ -133,7 +133,7 @@ class ExtendedModel(NamedTuple):
         if self.rows.width:
             return Known(keys, probability, reward, carried, each_other=found[0].each_other)
         places = places_of(self.restarts, s)
-        ended, chances = self.restarts.key[places].copy(), self.restarts.weight[places] / (self.arrivals[s] or 1.0)
+        ended, chances = self.restarts.key[places].copy(), self.restarts.weight[places] / self.arrivals[s]
         return Known(keys, probability, reward, carried, ended=ended, ended_probability=chances)
 
     def _known_of(self, row: int) -> Known:

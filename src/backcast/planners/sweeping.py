@@ -85,7 +85,7 @@ class PengWilliams(NamedTuple):
     expected: TableValues
     told: Vector
     queue: Queue
-    pure: bool = False
+    pure: bool
     step_size: StepSizes = SCHEDULED
     edges: EdgeCount = UNCOUNTED
 
