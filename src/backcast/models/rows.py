@@ -26,7 +26,7 @@ from backcast.models.readable import Known
 from backcast.values.step_sizes import SCHEDULED, Averaged, Scheduled, step_sizes
 
 R = TypeVar("R", bound=ProbabilityRows)  # a NamedTuple
-BLOCK = 4  # weights are updated in blocks of this size; weights of other rows within a block stay unchanged
+BLOCK = 4  # weights are added in blocks of this size
 
 
 @part
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
         offset: (rows + 1,), where the places of each row begin.
         used: (rows,), the number of places in use: the outcomes observed.
         key: (places,), the outcome.
-        weight: (places,), its weight w, 1 if a place is not in use; there are a few more weights than places.
+        weight: (places,), its weight w, 1 if a place is not in use.
         reward: (places,), the mean reward r(row, outcome).
         carried: (places,), the mean discount on the path to it, used by models over several steps.
         share: (rows,), 1 / Z, the probability of each unobserved outcome.
@@ -72,10 +72,9 @@ class Rows(NamedTuple):
         last = first + self.used[row]
         step = alpha * self.share[row]
         grown = E * exp_of_fraction(alpha - 1.0)
-        for block in range(first, last, BLOCK):
-            for k in range(block, block + BLOCK):
-                factor = exp_of_fraction(step * (1.0 - self.weight[k]))
-                self.weight[k] *= factor if k < last else 1.0
+        weights = self.weight[first:last]  # a loop over an array of its own becomes one of vectors
+        for k in range(weights.size):
+            weights[k] *= exp_of_fraction(step * (1.0 - weights[k]))
         self.weight[place] *= grown
         total = float(self.width)
         for block in range(first, last, BLOCK):
@@ -210,7 +209,7 @@ def empty_rows(capacity: Indices, width: int, averages: bool = False) -> Rows:
     begins = places_for(capacity)
     places = int(begins[-1])
     offset, used, share = heads(begins, 0, 1.0 / width)
-    weight = zeros(places + BLOCK - 1)
+    weight = zeros(places)
     weight[:] = 1.0
     reward, carried = zeros(places), zeros(places)
     return Rows(offset, used, zeros(places, int), weight, reward, carried, share, step_sizes(averages, places), width)
