@@ -2,7 +2,6 @@
 
 import ast
 import hashlib
-import random
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,14 +44,18 @@ class Mutant(NamedTuple):
 
 
 def sample(package: Path, modules: list[str], count: int, seed: int) -> list[Mutant]:
-    """So many mutants of these modules (`models`, `models/rows`), all changes being equally likely."""
+    """So many mutants of these modules (`models`, `models/rows`), all changes being equally likely.
+
+    The order of changes follows from what each of them changes, so that a sample stays nearly the same when the code
+    changes elsewhere.
+    """
     everything = [
         (file, source, change)
         for module in modules
         for file, source in _files(package, module)
         for change in changes_of(source)
     ]
-    random.Random(seed).shuffle(everything)
+    everything.sort(key=lambda each: _drawn(seed, *each))
     found: list[Mutant] = []
     for file, source, change in everything:
         if len(found) == count:
@@ -72,6 +75,14 @@ def listed() -> list[dict[str, str]]:
     """The list of mutants that do the same as the code: `file`, `function`, `diff`, and `why`."""
     entries: list[dict[str, str]] = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["mutant"]
     return entries
+
+
+def _drawn(seed: int, file: str, source: str, change: Change) -> str:
+    """A random text for a change, from the seed, its file and function, and its place in its line."""
+    text = source.encode()
+    before, after = text.rfind(b"\n", 0, change.begin) + 1, text.find(b"\n", change.end)
+    pieces = text[before : change.begin].lstrip(), change.text.encode(), text[change.end : after]
+    return hashlib.sha256(b"\n".join((f"{seed} {file} {change.function}".encode(), *pieces))).hexdigest()
 
 
 def _is_program(text: str) -> bool:

@@ -81,6 +81,17 @@ def test_a_sample_is_seeded_and_has_no_mutant_twice(package):
     assert len(sample.sample(package, ["models/one"], 100, seed=1)) == 2
 
 
+def test_a_sample_stays_the_same_when_code_changes_elsewhere(package):
+    drawn = sample.sample(package, ["models"], 3, seed=0)
+    (package / "models" / "three.py").write_text("def h():\n    return 1\n")
+    moved = package / "models" / "one.py"
+    moved.write_text("\n\n" + moved.read_text())
+    again = sample.sample(package, ["models"], 100, seed=0)
+    keys = [mutant.key for mutant in again]
+    places = [keys.index(mutant.key) for mutant in drawn]
+    assert places == sorted(places)
+
+
 def test_equivalent_mutants_are_recognised_by_what_is_changed_wherever_it_stands(package, monkeypatch, tmp_path):
     listed = tmp_path / "equivalent.toml"
     listed.write_text(
