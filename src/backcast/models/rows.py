@@ -39,7 +39,7 @@ class Rows(NamedTuple):
         offset: (rows + 1,), where the places of each row begin.
         used: (rows,), the number of places in use: the outcomes observed.
         key: (places,), the outcome.
-        weight: (places,), its weight w, 1 if a place is not in use.
+        weight: (places,), its weight w.
         reward: (places,), the mean reward r(row, outcome).
         carried: (places,), the mean discount on the path to it, used by models over several steps.
         share: (rows,), 1 / Z, the probability of each unobserved outcome.
@@ -209,9 +209,7 @@ def empty_rows(capacity: Indices, width: int, averages: bool = False) -> Rows:
     begins = places_for(capacity)
     places = int(begins[-1])
     offset, used, share = heads(begins, 0, 1.0 / width)
-    weight = zeros(places)
-    weight[:] = 1.0
-    reward, carried = zeros(places), zeros(places)
+    weight, reward, carried = zeros(places), zeros(places), zeros(places)
     return Rows(offset, used, zeros(places, int), weight, reward, carried, share, step_sizes(averages, places), width)
 
 
@@ -249,8 +247,8 @@ def grown(rows: R, row: int) -> R:
     at = rows.offset[row + 1]
     offset = rows.offset.copy()
     offset[row + 1 :] += extra
-    new = {"key": 0, "weight": 1.0, "reward": 0.0, "carried": 0.0}
-    grown = {name: np.insert(getattr(rows, name), at, np.full(extra, start)) for name, start in new.items()}
+    places = ("key", "weight", "reward", "carried")
+    grown = {name: np.insert(getattr(rows, name), at, np.zeros(extra)) for name in places}
     tuple_of_rows: Any = rows
     if "step_size" in tuple_of_rows._fields:
         grown["step_size"] = tuple_of_rows.step_size.with_places(at, extra)
