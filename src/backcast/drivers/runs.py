@@ -390,6 +390,8 @@ def _greedy(values: Vector) -> Vector:
 def _equally_wide(rows: Sequence[RunRows]) -> list[RunRows]:
     """The same rows, padded to the longest run: with NaN, or −1 in integer arrays."""
     most = max(each.steps.shape[1] for each in rows)
+    if all(each.steps.shape[1] == most for each in rows):
+        return list(rows)
 
     def widened(array: NDArray[Any]) -> Any:
         filler = np.nan if array.dtype.kind == "f" else -1
