@@ -54,8 +54,7 @@ def run(
             whole numbers of any size, sequences of them, or None for fresh entropy, which `Runs.seeds` records.
         max_steps: number of steps after which an episode is truncated (its last step still bootstraps); by
             default the world's limit.
-        workers: threads; by default one more than the number of cores, so that a core is not idle while a thread waits
-            for the interpreter's lock.
+        workers: threads; by default the number of cores.
         updates: budget of value updates, to compare agents at equal computation. A run is over after the episode in
             which it reaches the budget; that episode is then repeated up to the number of episodes.
         models: False omits `Runs.models`, which take most of the memory if there are very many seeds.
@@ -76,7 +75,7 @@ def run(
     """
     check_world(world)
     check_agent(agent)
-    threads = usual_threads() if workers is None else as_whole("workers", workers, 1)
+    threads = cores() if workers is None else as_whole("workers", workers, 1)
     if not isinstance(models, bool):
         raise InputError(f"models: {models!r} given, expected True or False")
     if seeds is None:
@@ -157,10 +156,9 @@ def _neural_job(world: World, agent: Agent, limit: int, **more: Any) -> AnyJob:
     return NeuralJob(world, agent, limit, **more)
 
 
-def usual_threads() -> int:
-    """The default number of threads: one more than the available cores, or one if there is only one core."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + 1 if cores > 1 else 1
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _share(job: AnyJob, seeds: Sequence[int], threads: int) -> list[RunRows]:

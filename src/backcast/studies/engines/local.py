@@ -5,7 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 
 from backcast.core.waiting import listening
-from backcast.drivers.run import usual_threads
+from backcast.drivers.run import cores
 from backcast.studies.batches import Batch, Batches, Performed
 from backcast.studies.engines.supervised import Child, known_elsewhere
 from backcast.studies.store import machine
@@ -27,8 +27,7 @@ class LocalEngine:
     """
 
     def __init__(self, workers: int | None = None, time_limit: float | None = None, patience: float = PATIENCE) -> None:
-        self._threads = usual_threads() if workers is None else workers
-        self._workers = _cores() if workers is None else workers
+        self._workers = cores() if workers is None else workers
         self._time_limit, self._patience = time_limit, patience
         self._doing: dict[str, str] = {}
 
@@ -56,7 +55,7 @@ class LocalEngine:
     def _here(self, batch: Batch) -> Performed:
         self._doing = {"this process": batch.units[0].label}
         with listening(lambda compilation: self._doing.update({"this process": str(compilation)})):
-            outcomes = tuple(perform(unit, self._threads) for unit in batch.units)
+            outcomes = tuple(perform(unit, self._workers) for unit in batch.units)
         self._doing = {}
         return Performed(outcomes, "this process", machine())
 
@@ -90,7 +89,3 @@ class LocalEngine:
             outcomes.append(child.perform(unit, self._time_limit, told) if known_elsewhere(unit) else perform(unit))
         self._doing.pop(name, None)
         return Performed(tuple(outcomes), name, machine())
-
-
-def _cores() -> int:
-    return usual_threads() - 1 or 1
