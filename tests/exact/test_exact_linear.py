@@ -96,10 +96,11 @@ def test_naive_planning_gives_all_predecessors_the_same_value():
 
 
 def test_naive_planning_weighs_a_state_by_the_probability_that_something_led_there():
-    """Episodes begin at 0 and go 0 → 1, and on to 0 or the end 2: d = (2, 2, 1) / 5. Half of the visits to 0 are new.
+    """Episodes begin at 0 and go 0 → 1, and on to 0 or the end 2: d = (2, 2, 1) / 5.
 
-    x = (1, 2). In 0, E[x̃] = ½·2 and E[r] = ½·2: Δ = (1 + ½·½·w − w) / ½. In 1 it is 1 + ½·2w − w, in the end
-    (2 − 2w)·2. The sum with weights d is (10 − 7w) / 5.
+    Half of the visits to 0 begin an episode. x = (1, 2), so that in 0 E[x̃] = ½·2 and E[r] = ½·2, and
+    Δ = (1 + ½·½·w − w) / ½. In 1 it is 1 + ½·2w − w, in the end (2 − 2w)·2. The sum with weights d is
+    (10 − 7w) / 5.
     """
     mdp = bc.FiniteMDP([[[0, 1, 0]], [[0.5, 0, 0.5]], [[0, 0, 1]]], [[1], [2], [0]], 0.5, [1, 0, 0], [0, 0, 1])
     np.testing.assert_allclose(exact.plan_backward(mdp, None, [[1.0], [2.0], [3.0]], naive=True), [10 / 7])
