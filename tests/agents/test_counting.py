@@ -129,6 +129,7 @@ EDGES = {
     "replay": ({"sample": 2}, 8),
     "forward": ({"model": "counts"}, 1 + 2 + 1 + 2),  # all that is known to follow s
     "backward": ({"model": "counts"}, 1 + 1 + 2 + 1),  # all that is known to lead to s'
+    "backward-features": ({"kind": "backward", "model": "counts", "features": np.eye(3)}, 1 + 1 + 2 + 1),
     "small-backups": ({"sample": 1}, 1),  # v(1) = 4 is news for 0; nothing leads to 0
     "sweeping": ({"sample": 1}, 1),
     "certainty-equivalence": ({"learn": False}, 2 * 2 + 2 * 3),  # two sweeps after each end

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import backcast as bc
 
@@ -189,3 +190,29 @@ def test_of_equally_good_actions_the_first_is_taken(discount):
     mdp = bc.FiniteMDP([[row, row] for row in ahead], np.full((3, 2), -1.0), discount, [1, 0, 0], [0, 0, 1])
     for method in ("policy-iteration", "value-iteration"):
         np.testing.assert_array_equal(bc.exact.optimal(mdp, method).policy[:2], [[1, 0], [1, 0]])
+
+
+def test_a_sparse_chain_may_have_entries_that_are_zero():
+    """0 and 1 alternate; that 0 does not stay is written down."""
+    chain = sparse.csr_array((np.array([0.0, 1.0, 1.0]), (np.array([0, 0, 1]), np.array([0, 1, 0]))))
+    assert chain.nnz == 3
+    np.testing.assert_array_equal(bc.exact.reverse(chain).toarray(), [[0, 1], [1, 0]])
+
+
+def test_a_state_that_is_never_visited_has_one_mark_in_sparse_models_at_the_state_itself():
+    """Nothing leads to 2. Its first pair is (2, 0), in column 4."""
+    mdp = bc.FiniteMDP(
+        sparse.csr_array(([1.0] * 6, (range(6), [0, 1, 0, 1, 0, 1])), shape=(6, 3)),
+        sparse.csr_array((6, 3)),
+        0.9,
+        [1, 0, 0],
+    )
+    model = bc.exact.backward(mdp, np.full((3, 2), 0.5))
+    assert model.undefined.tolist() == [2]
+    assert np.argwhere(np.isnan(model.joint.toarray())).tolist() == [[2, 4]]
+    assert np.argwhere(np.isnan(model.states.toarray())).tolist() == [[2, 2]]
+
+
+def test_a_lambda_model_that_is_told_no_lambda_looks_back_one_step():
+    one_step = bc.exact.backward(SWITCH, PI)
+    np.testing.assert_allclose(bc.exact.lambda_model(SWITCH, PI).states, one_step.states, rtol=1e-15)

@@ -93,3 +93,11 @@ def test_visits_between_two_of_a_rare_hub_may_overflow():
     visits = stationary_of(P)
     np.testing.assert_allclose(visits.d[1:], 0.25, rtol=1e-12)
     assert np.ldexp(visits.scaled[0], 1000 - int(visits.bits[0])) == pytest.approx(np.ldexp(0.25e-308, 1000), rel=1e-9)
+
+
+def test_a_walk_that_cannot_be_corrected_with_a_certificate_is_left_to_elimination(monkeypatch, chain):
+    d = stationary_of(chain).d
+    assert _by_mixing(chain) is not None
+    monkeypatch.setattr(MODULE, "certified_krylov", lambda system, b, norm: None)
+    assert _by_mixing(chain) is None
+    np.testing.assert_allclose(stationary_of(chain).d, d, rtol=1e-12)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from backcast.exact import elimination
+from backcast.core.errors import InputError
+from backcast.exact import elimination, solve
 from backcast.exact.elimination import Dense, Factors, plan
+from backcast.exact.solve import Leaky
 
 
 def leaky(n, degree, seed=0):
@@ -65,3 +67,25 @@ def test_the_fill_and_the_work_of_a_plan_by_hand():
     planned = plan(ring)
     assert sorted(planned.counts.tolist()) == [0, 1, 2, 2]
     assert (planned.fill, planned.work) == (5, 9.0)
+
+
+def eliminated(Q):
+    return Leaky(sparse.csr_array(Q), 1 - Q.sum(axis=1), as_dense=False).elimination
+
+
+def test_sparse_states_are_eliminated_as_dense_ones_if_they_are_few_and_nearly_all_connected(monkeypatch):
+    """Of ten states that are all connected, elimination in rows takes 9² + 8² + … + 1 = 285 multiplications.
+
+    That is more than 10³ / 50 = 20. On a line of ten it takes 9. If they are too many for a dense matrix, and for
+    rows, they are refused.
+    """
+    full, line = np.full((10, 10), 0.09), 0.5 * np.eye(10, k=1)
+    assert [plan(sparse.csr_array(Q)).work for Q in (full, line)] == [285, 9]
+    monkeypatch.setattr(solve, "_LARGEST_DENSE", 10)
+    assert isinstance(eliminated(full), Dense)
+    assert isinstance(eliminated(line), Factors)
+    monkeypatch.setattr(solve, "_LARGEST_DENSE", 9)
+    assert isinstance(eliminated(full), Factors)
+    monkeypatch.setattr(solve, "_LARGEST_WORK", 284)
+    with pytest.raises(InputError, match=r"chain: it has 10 states, which need .* and 3e\+02 multiplications"):
+        eliminated(full)

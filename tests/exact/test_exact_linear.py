@@ -95,6 +95,23 @@ def test_naive_planning_gives_all_predecessors_the_same_value():
     assert np.linalg.norm(naive - [1, 3, 0]) == pytest.approx(1.4142135624)
 
 
+def test_naive_planning_weighs_a_state_by_the_probability_that_something_led_there():
+    """Episodes begin at 0 and go 0 → 1, and on to 0 or the end 2: d = (2, 2, 1) / 5.
+
+    Half of the visits to 0 begin an episode. x = (1, 2), so that in 0 E[x̃] = ½·2 and E[r] = ½·2, and
+    Δ = (1 + ½·½·w − w) / ½. In 1 it is 1 + ½·2w − w, in the end (2 − 2w)·2. The sum with weights d is
+    (10 − 7w) / 5.
+    """
+    mdp = bc.FiniteMDP([[[0, 1, 0]], [[0.5, 0, 0.5]], [[0, 0, 1]]], [[1], [2], [0]], 0.5, [1, 0, 0], [0, 0, 1])
+    np.testing.assert_allclose(exact.plan_backward(mdp, None, [[1.0], [2.0], [3.0]], naive=True), [10 / 7])
+
+
+def test_features_of_states_that_are_hardly_ever_visited_are_found_as_well():
+    """State 0 stays, and leads to 1 once in 10¹⁴ steps: v(0) = 1 + v(0) / 2, up to 10⁻¹⁴, and v(1) = 2 + v(0) / 2."""
+    mdp = bc.FiniteMDP([[[1 - 1e-14, 1e-14]], [[1.0, 0.0]]], [[1.0], [2.0]], 0.5, [1, 0])
+    np.testing.assert_allclose(exact.lstd(mdp, None, np.eye(2)), [2, 3], rtol=1e-12)
+
+
 def test_a_certain_predecessor_makes_the_naive_update_right_even_if_episodes_begin_there():
     # Episodes begin at 0 and go 0 → 1 → (0 or the end 2): half of the visits to 0 are restarts
     mdp = bc.FiniteMDP([[[0, 1, 0]], [[0.5, 0, 0.5]], [[0, 0, 1]]], [[1], [2], [0]], 0.9, [1, 0, 0], [0, 0, 1])

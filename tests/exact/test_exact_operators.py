@@ -146,6 +146,19 @@ def test_sparse_products_that_no_memory_holds_are_refused_before_the_first_is_ma
     assert exact.n_step(mdp, None, 9, as_operator=True).states.shape == (5_000, 5_000)
 
 
+def test_what_paths_of_all_lengths_fill_counts_together(monkeypatch):
+    """On a ring of 100 paths of n steps lead to one state, and those of 1 to 50 steps to 50.
+
+    12 bytes for each of 100 · (2 · 4 + 3 · 50) numbers are 189,600; for 50 steps alone, 100 · (2 · 4 + 3) take 13,200.
+    """
+    monkeypatch.setattr(composition, "_LARGEST", 100_000)
+    ring = sparse.csr_array(np.roll(np.eye(100), 1, axis=1))
+    mdp = bc.FiniteMDP(ring, ring, 0.9, np.full(100, 0.01))
+    assert exact.n_step(mdp, None, 50).states.nnz == 100
+    with pytest.raises(bc.InputError, match="100 states would need at least"):
+        exact.multi_time(mdp, None, np.full(50, 1 / 50))
+
+
 def test_a_state_that_hardly_ever_stops_does_not_spoil_the_bound():
     """λ(s) is near 1 in one state of many: the model stops soon all the same."""
     rng = np.random.default_rng(0)

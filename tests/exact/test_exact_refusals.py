@@ -44,6 +44,11 @@ REFUSALS = {
         lambda: exact.lambda_model(MDP, PI, [0.5]),
         r"lam: shape \(1,\) given, expected a number or \(2,\)",
     ),
+    "lam in one state": (lambda: exact.lambda_model(MDP, PI, [0.5, 1.5]), r"lam: 1\.5 in state 1, expected a number"),
+    "lam of states, forward": (
+        lambda: exact.lambda_model(MDP, PI, [0.5, 0.5], "forward"),
+        r"lam: one for each state belongs to the predecessors; looking forward give a number",
+    ),
     "lam one": (lambda: exact.lambda_model(MDP, PI, 1.0), r"lam: it is 1 \(or nearly\) in every visited state"),
     "lam almost one": (lambda: exact.lambda_model(MDP, PI, 1 - 1e-13), r"lam: it is 1 \(or nearly\)"),
     "initiation": (lambda: exact.option_model(MDP, PI, 0.0), r"initiation: it is 0 in every visited state"),

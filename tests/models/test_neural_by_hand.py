@@ -149,6 +149,10 @@ def test_a_contrastive_model_loses_half_of_the_squared_error_of_the_reward():
     path = Ways(batch.s, batch.a, batch.r, batch.s2, jnp.ones(1), jnp.ones(1))
     lost = ways.reward_loss(at_zero(ways, np.eye(2)), lesson._replace(ways=path))
     assert lost == pytest.approx(0.5 * 3**2 + math.log(2))
+    two = Ways(*(jnp.concatenate([column, column]) for column in path))  # either may have led here
+    lesson = lesson._replace(ways=two)
+    network = at_zero(ways, np.eye(2))
+    assert jax.jit(lambda: ways.loss(network, lesson))() == pytest.approx(0.5 * 3**2 + math.log(2) + math.log(2))
 
 
 def test_a_forward_softmax_has_a_row_for_each_action():
@@ -229,6 +233,85 @@ def test_a_forward_softmax_bootstraps_from_states_of_which_nothing_is_known_in_p
     np.testing.assert_allclose(targets, [[0.5 * 2 + 0.5 * (4 + 0.5 * 100)] * 2])
 
 
+def test_the_table_of_a_forward_model_says_which_states_end_an_episode():
+    """State 0 is tossed up, 1 goes on and 2 ends. Of those remembered, 0 followed once and 2 three times."""
+    import jax.numpy as jnp
+
+    from backcast.models.neural.contrastive import ContrastiveForward
+    from backcast.models.neural.softmax import SoftmaxForward
+
+    times, going = np.array([1, 0, 3]), jnp.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    cases = (
+        (ContrastiveForward(2), [0.25, 0, 0.75], [True, False, True]),  # what is not known to go on ends
+        (SoftmaxForward(3, 2), [1 / 3, 1 / 3, 1 / 3], [False, False, True]),
+    )
+    for model, expected, ending in cases:
+        network = at_zero(model, np.eye(3))
+        network.params["heads"]["goes_on"]["w"] = going
+        probability, _, ends = jax.jit(functools.partial(model.table, network))(times, np.full(3, 0.5))
+        np.testing.assert_allclose(probability, np.broadcast_to(expected, (3, 2, 3)), rtol=1e-12)
+        assert ends.tolist() == ending
+
+
+def test_vectors_of_contrastive_models_have_32_numbers_unless_said():
+    from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveForward
+
+    for model, width in ((ContrastiveBackward(2), 32), (ContrastiveForward(2), 32), (ContrastiveForward(2, 5), 5)):
+        assert [model.heads()[name].outputs for name in ("later", "earlier")] == [width, 2 * width]
+
+
+def test_a_forward_model_that_is_aware_of_the_planner_learns_rewards_as_well():
+    """Reward 3, where 0 is predicted: an error of 3 along ∇q(0, 1), which has length 1; an ending is tossed up."""
+    from backcast.models.neural.objectives import planner_aware_forward
+    from backcast.models.neural.softmax import SoftmaxForward
+
+    model = SoftmaxForward(2, 2)
+    lost = planner_aware_forward(model, at_zero(model, np.eye(2)), lesson_of(0, 1, 3, 1))
+    assert lost == pytest.approx(0.5 * 3**2 + 0.5 * 3**2 + math.log(2))
+
+
+def test_components_of_a_mixture_weigh_as_much_as_they_should():
+    """Before state 0 the first of two components has ¾ of the weight and takes action 0 four times out of five.
+
+    The other one takes either; before state 1 both are alike. All are around what is seen.
+    """
+    import jax.numpy as jnp
+
+    from backcast.models.neural.generative import GenerativeBackward
+
+    model = GenerativeBackward((2,), 2, 2, 4)
+    network = at_zero(model, np.eye(2))
+    network.params["heads"]["weight"]["w"] = jnp.array([[math.log(3), 0.0], [0.0, 0.0]])
+    network.params["heads"]["action"]["w"] = jnp.array([[math.log(4), 0.0, 0.0, 0.0], [0.0] * 4])
+    probability, _ = jax.jit(functools.partial(model.table, network))(np.ones(4), np.full(2, 0.9))
+    near, far = below(0.5) - below(-0.5), below(1.5) - below(0.5)
+    first = 0.75 * 0.8 + 0.25 * 0.5
+    expected = [[near**2 * first, near**2 * (1 - first), far**2 * first, far**2 * (1 - first)]]
+    expected.append([far**2 / 2, far**2 / 2, near**2 / 2, near**2 / 2])
+    np.testing.assert_allclose(probability, expected, rtol=1e-9)
+
+
+def test_planning_with_pairs_that_are_drawn_corrects_each_as_often_as_it_is_drawn():
+    """(0, 1) is the only pair in memory. Before 1, worth 4, it earns 2: 2 + ½ · 4 − 1 is off by 3, three times."""
+    import jax.numpy as jnp
+
+    from backcast.models.neural.contract import Remembered
+    from backcast.models.neural.contrastive import ContrastiveBackward
+    from backcast.planners.neural import Imagined, NeuralBackwardPlanner
+
+    model, lesson = ContrastiveBackward(2), lesson_of(0, 1, 2, 1, q=[[0.0, 1.0], [4.0, 0.0]])
+    network = at_zero(model, np.eye(2))
+    network.params["heads"]["reward"]["w"] = jnp.array([[0.0], [2.0]])
+    planner = NeuralBackwardPlanner(lesson.values, network.function, model, True, False, 3)
+    (turn,) = planner.turns(lesson.batch)
+    pairs = Remembered(s=np.array([0]), a=np.array([1]), s2=np.array([1]))
+    known = Imagined(
+        lesson.target, network.params, network.eyes, pairs, lesson.batch, lesson.discount, jax.random.key(0)
+    )
+    lost, (made, largest) = planner.loss(lesson.params, turn, 0, known)
+    assert (float(lost), int(made), float(largest)) == (pytest.approx(3 * 0.5 * 3**2), 3, 1.0)
+
+
 def test_of_a_table_what_is_impossible_does_not_follow():
     from backcast.models.neural.tables import TabledForward
 
@@ -293,3 +376,4 @@ def test_an_abstract_model_learns_the_correction_and_planning_makes_it():
     (_, (made, largest)), move = jax.value_and_grad(planner.loss, has_aux=True)(lesson.params, turn, 0, known)
     np.testing.assert_allclose(move["heads"]["q"]["w"], [[0, -error], [0, 0]])
     assert (int(made), float(largest)) == (1, 4.0)
+    assert planner.stages() == 1

@@ -79,3 +79,17 @@ def test_a_model_of_corrections_says_nothing_else(name):
     model = learned(bc.agent("backward", model="abstract", features=np.eye(4)), [STEP])
     with pytest.raises(bc.InputError, match=f"{name}: a .* says nothing about it"):
         getattr(model, name)
+
+
+def test_the_reward_between_two_states_is_the_mean_whatever_the_probability():
+    """0 → 1 earned 1 and 3, 2 → 1 earned 5: of what led to 1, 2/3 and 1/3."""
+    steps = [(0, 1, 1.0, 1, False, True), (0, 1, 3.0, 1, False, True), (2, 0, 5.0, 1, False, True)]
+    model = learned(bc.agent("backward", model="counts"), steps)
+    assert model.reward[:, 1].tolist() == pytest.approx([2, 0, 5, 0])
+    assert model.earned[1].tolist() == pytest.approx([2 * 2 / 3, 0, 5 / 3, 0])
+
+
+def test_a_linked_model_knows_what_follows_a_pair():
+    """(0, 1) → 1 and (1, 0) → 2: what follows (1, 0) is not what follows (0, 1)."""
+    parts, _ = walk(bc.agent("blend"), 4, 2, 0.5, [STEP, (1, 0, 2.0, 2, False, False)])
+    assert [parts.model.successors(*pair).keys.tolist() for pair in ((0, 1), (1, 0), (0, 0))] == [[1], [2], []]

@@ -159,3 +159,30 @@ def test_moments_that_may_need_too_much_room_are_refused():
             bc.InputError, match=f"each of 50,000,001 features with each of 2{each}, at most 100,000,000"
         ):
             forward_least_squares(few, 2, 50_000_001, actions, 1.0)
+
+
+def test_least_squares_have_a_row_for_each_input_of_each_action():
+    """With a ridge of 1, an input of 1 that was observed once with 6 is worth 3, under its own action alone."""
+    fit = regression(features_of(sparse.csr_array(np.eye(2))), 2, 3, np.full(4, 3), n_actions=2, ridge=1.0)
+    for s, a, key, observed in ((0, 1, 2, 6.0), (1, 0, 1, 8.0)):
+        fit.prepare(s, a)
+        fit.subtract(key, observed)
+        fit.adjust(s, a, 1.0)
+    found = {}
+    for s in range(2):
+        for a in range(2):
+            fit.estimate(s, a)
+            found[s, a] = fit.y.tolist()
+    assert found == {(0, 0): [0, 0, 0], (0, 1): [0, 0, 3], (1, 0): [0, 4, 0], (1, 1): [0, 0, 0]}
+
+
+def test_of_predecessors_those_are_forgotten_whose_states_are():
+    """(0, 1) and (1, 0) led to 2, each a half of the way that is left: of these, (1, 0) is forgotten with state 1."""
+    steps = [(0, 1, 0.0, 2, False, True), (1, 0, 0.0, 2, False, True)]
+    agent = bc.agent("backward", features=np.eye(4))
+    parts, _ = walk(agent, 4, 2, 0.5, steps, rates=(0.5, 0.5, 0.5, 0.0))
+    before = parts.model.weights_of(parts.values)[2]
+    parts.model.forget_states(np.array([1]), 2)
+    after = parts.model.weights_of(parts.values)[2]
+    assert before[:4].tolist() == [0, 0.25, 0.5, 0]
+    assert after[:4].tolist() == [0, 0.25, 0, 0]

@@ -19,6 +19,9 @@ EXACT = bc.exact.backward(MDP, np.full((3, 2), 0.5))
 REWARD = np.array([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [0.0, 0.0, 0.0]])  # [s̃, s]
 VALUES = np.array([[1.0, 2.0], [4.0, 3.0], [0.0, 0.0]])
 
+# episodes begin in 0 and go 0 → 1, and on to 0 or the end 2: of the visits to 0, half are starts; d = (2, 2, 1) / 5
+LOOP = bc.FiniteMDP([[[0, 1, 0]], [[0.5, 0, 0.5]], [[0, 0, 0]]], [[1.0], [2.0], [0.0]], 0.5, [1, 0, 0], [0, 0, 1])
+
 
 def model(joint, reward=REWARD, restarts=True):
     return SimpleNamespace(n_states=3, n_actions=2, joint=joint, reward=reward, contains_restarts=restarts)
@@ -71,3 +74,57 @@ def test_over_several_steps_a_state_is_worth_its_best_action():
         score_backward(off, exact, values).correction for values in (VALUES, VALUES.max(axis=1), VALUES.min(axis=1))
     )
     assert actions == pytest.approx(best) != pytest.approx(worst)
+
+
+def test_a_model_of_steps_is_compared_with_the_steps_to_a_state_that_is_also_a_start():
+    """0 was reached from 1, 1 from 0 and 2 from 1; a quarter of all steps lead to 0."""
+    exact = bc.exact.backward(LOOP)
+    joint = np.array([[0.0, 1, 0], [1, 0, 0], [0, 1, 0]])[:, :, None]
+    reward = np.array([[1.0, 1, 1], [2, 2, 2], [0, 0, 0]])
+    known = SimpleNamespace(n_states=3, n_actions=1, joint=joint, reward=reward, contains_restarts=False)
+    score = score_backward(known, exact, np.array([3.0, 5.0, 0.0]))
+    assert tuple(score) == pytest.approx((0, 0, 0, 1), abs=1e-12)
+    joint[0] = np.eye(3)[0][:, None]  # from 0 itself, which is wrong
+    assert score_backward(known, exact, np.zeros(3)).tv == pytest.approx(1 / 4)
+
+
+def over_two_steps(states, earned, discounted, **told):
+    return SimpleNamespace(n_states=3, n_actions=2, states=states, earned=earned, discounted=discounted, **told)
+
+
+def test_the_exact_model_over_several_steps_has_no_distance_from_itself():
+    exact = bc.exact.n_step(MDP, np.full((3, 2), 0.5), 2)
+    parts = [np.asarray(part) for part in (exact.states, exact.earned, exact.discounted)]
+    score = score_backward(over_two_steps(*parts, contains_restarts=True), exact, VALUES)
+    assert tuple(score) == pytest.approx((0, 0, 0, 1), abs=1e-12)
+
+
+def test_over_several_steps_states_weigh_as_often_as_something_leads_to_them():
+    """d = (2, 1, 2) / 5. Two steps before 0 it was 0 or 1, before 1 the end, before 2 it was 0 or the end, ½ each.
+
+    So without restarts all arrivals in 0 count, none in 1 and half of those in 2: two thirds, nothing and a third.
+    """
+    exact = bc.exact.n_step(MDP, np.full((3, 2), 0.5), 2)
+    right, wrong = np.array([[0.5, 0.5, 0], [0, 0, 0], [1, 0, 0]]), np.array([[0, 0, 1.0], [0, 0, 0], [1, 0, 0]])
+    for states, tv in ((right, 0), (wrong, 2 / 3)):
+        known = over_two_steps(states, 0 * states, 0 * states, contains_restarts=False)
+        score = score_backward(known, exact, VALUES)
+        assert (score.tv, score.valid) == pytest.approx((tv, 1))
+
+
+def test_where_nothing_is_to_be_corrected_corrections_are_not_compared():
+    """Without rewards and values all corrections are 0, whatever the model earns."""
+    exact = bc.exact.backward(
+        bc.FiniteMDP(P, np.zeros((3, 2)), 0.5, [1, 0, 0], [False, False, True]), np.full((3, 2), 0.5)
+    )
+    score = score_backward(model(np.array(exact.joint)), exact, np.zeros(3))
+    assert np.isnan(score.correction)
+    assert score.tv == pytest.approx(0)
+
+
+def test_a_model_of_too_many_states_is_refused():
+    """10,000 states have 100 million entries."""
+    known, exact = SimpleNamespace(n_states=10_000, n_actions=1), SimpleNamespace(joint=None, d=np.zeros(1), mdp=None)
+    exact.mdp = SimpleNamespace(n_states=10_000, n_actions=1)
+    with pytest.raises(bc.InputError, match="a model of 10,000 states is too large to be compared entry by entry"):
+        score_backward(known, exact, np.zeros(10_000))

@@ -274,3 +274,22 @@ def test_names():
     assert bc.agent("blend", prior=["untried", "shrinkage"]).name == "blend,prior=shrinkage+untried"
     assert bc.agent("blend", prior="shrinkage+untried") == bc.agent("blend", prior=["untried", "shrinkage"])
     assert bc.agent("blend", sample=0, prior=False).name == "blend,sample=0,prior=false"
+
+
+def test_what_promises_exactly_the_gain_of_a_step_is_worth_it():
+    """0 → 1, then 1 → the end with reward 4: 0 may change by 0.5 · 4 = 2, the mean of 0 and 4."""
+    steps = [(0, 0, 0, 1, False), (1, 0, 4, 2, True)]
+    parts, v = walk(bc.agent("blend", prior=False, gate=1.0), 3, 1, 0.5, steps)
+    assert v[:, 0].tolist() == [2, 4, 0]
+    assert parts.planner.chosen() == [(1, 4.0), (0, 2.0)]
+
+
+def test_it_says_that_the_limit_is_reached_if_what_is_left_is_worth_it():
+    """0 and 3 lead to 1, which is worth 6: each promises 3, exactly the least, 1.5 · (0 + 0 + 6) / 3."""
+    steps = [(0, 0, 0, 1, False), (3, 0, 0, 1, False), (1, 0, 6, 2, True)]
+    parts, v = walk(bc.agent("blend", prior=False, gate=1.5, sample=1), 4, 1, 0.5, steps)
+    assert v[:, 0].tolist() == [3, 6, 0, 0]
+    assert parts.planner.explain("s{}".format) == (
+        "Forethought: s1 gained 6. Hindsight, by what they promised: s0 (3)."
+        " S3 promises 3, but the limit on updates is reached."
+    )
