@@ -198,6 +198,17 @@ def test_optimal_ends_with_an_answer_or_a_sentence(method, discount):
             exact.optimal(world, method, max_iterations=2_000)
 
 
+@pytest.mark.parametrize("earned", [5.0, 0.0])
+@pytest.mark.parametrize("discount", [0.9, 1 - 1e-6, 1 - 1e-10, 1 - 1e-14])
+def test_where_nothing_is_ever_earned_all_actions_are_alike_without_doubt(earned, discount):
+    """0 → 1 earns something, once; 1 stays or goes on to 2, which stays."""
+    transition, reward = np.zeros((3, 2, 3)), np.zeros((3, 2, 3))
+    transition[[0, 0, 1, 1, 2, 2], [0, 1] * 3, [1, 1, 1, 2, 2, 2]] = 1
+    reward[0, :, 1] = earned
+    best = exact.optimal(bc.FiniteMDP(transition, reward, discount, [1, 0, 0]))
+    assert best.v.tolist() == [earned, 0, 0]
+
+
 def test_value_iteration_without_discount_does_not_stop_on_the_way():
     """Each sweep changes little, but there are many to come: a self-loop that is left with probability 1e-6."""
     transition = np.zeros((2, 2, 2))

@@ -148,7 +148,8 @@ class _Judgement:
         steps = float(np.nanmax(self._steps))
         if steps * self._relative <= _SIGNIFICANT:
             return
-        alike = (np.abs(self._gains) <= self._rounding[:, None]) & ~self._mdp.terminal[:, None]
+        earns = (self._rounding > 0) & ~self._mdp.terminal  # where nothing is ever earned, all actions are alike
+        alike = (np.abs(self._gains) <= self._rounding[:, None]) & earns[:, None]
         alike &= ~_same_rows(self._mdp, self._actions)
         if alike.any():
             s, a = (int(i) for i in np.argwhere(alike)[0])
