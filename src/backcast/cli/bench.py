@@ -192,7 +192,7 @@ def growth(sides: tuple[int, ...], repeats: int) -> Iterator[Row]:
 
 
 def cores(repeats: int) -> Iterator[Row]:
-    """Many seeds with one worker and on all cores, and the share of a run that needs the GIL.
+    """Many seeds with one worker and on all cores, without models, as studies run them; the share that needs the GIL.
 
     That share is what a run of one episode in a world of few states takes, in processor time: the same calls of Python,
     and next to nothing to compute. Last, long runs, which need the lock not at all: what the cores can give.
@@ -295,13 +295,13 @@ def _updates_per_step(world: World, chosen: Agent, episodes: int) -> float:
 
 def _throughput(world: World, chosen: Agent, episodes: int, seeds: int, workers: int | None) -> float:
     start = time.perf_counter()
-    runs = run(world, chosen, episodes, seeds, workers=workers)
+    runs = run(world, chosen, episodes, seeds, workers=workers, models=False)
     return float(runs.steps.sum() / (time.perf_counter() - start))
 
 
 def _runs_per_processor_second(world: World, chosen: Agent, episodes: int, seeds: int) -> float:
     start = time.process_time()
-    run(world, chosen, episodes, seeds, workers=1)
+    run(world, chosen, episodes, seeds, workers=1, models=False)
     return seeds / (time.process_time() - start)
 
 
