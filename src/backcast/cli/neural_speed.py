@@ -69,22 +69,23 @@ def _on_one_core() -> Iterator[None]:
 
 
 def against_a_plain_loop(repeats: int, steps: int) -> Iterator[Row]:
-    """CartPole: `backcast.run`, `backcast.train` in Gymnasium's environment, and a plain loop there, interleaved."""
+    """CartPole: `backcast.run`, `backcast.train` in Gymnasium's environment, and plain loops there, interleaved."""
     from backcast.cli.plain_dqn import PlainDQN
 
     world, env = cartpole(), gymnasium.make("CartPole-v1")
     for label, settings in _SETTINGS.items():
         chosen = agent("q", **settings, **_COMMON)
-        plain = PlainDQN("CartPole-v1", chosen, world.discount)
-        program, stepwise, loop = take_turns(
+        plain, lean = (PlainDQN("CartPole-v1", chosen, world.discount, lean) for lean in (False, True))
+        program, stepwise, loop, leaner = take_turns(
             repeats,
             partial(_speed_of_runs, world, chosen, steps, 1),
             partial(_speed_of_training, env, chosen, steps),
             partial(_speed_of_a_plain_loop, plain, steps),
+            partial(_speed_of_a_plain_loop, lean, steps),
         )
         for how, speed in (("bc.run", program), ("bc.train", stepwise)):
             row = {"section": "neural", "world": f"cartpole, {how}", "agent": label, "steps_per_second": speed}
-            yield {**row, "plain_loop": loop, "ratio": speed / loop}
+            yield {**row, "plain_loop": loop, "ratio": speed / loop, "lean_loop": leaner, "lean_ratio": speed / leaner}
 
 
 def in_the_maze(repeats: int, steps: int) -> Iterator[Row]:

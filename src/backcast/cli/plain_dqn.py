@@ -1,7 +1,9 @@
 """DQN as it is usually written: a Python loop around a Gymnasium environment, with compiled functions to act and learn.
 
-`backcast bench --only neural` uses it as a baseline. It follows CleanRL's single-file implementation: a memory of NumPy
-arrays, a network and an optimiser in JAX, one call to act and, every few steps, one to learn.
+`backcast bench --only neural` uses it as a baseline. It follows the steps of CleanRL's single-file implementation: a
+vector environment of one copy, a memory of NumPy arrays, a network and an optimiser in JAX. The network is compiled;
+the best action is taken from its output by a call of its own, and fetched. A *lean* loop takes it within the compiled
+function, keeps the observation of the environment without copying it, and returns no losses.
 """
 
 import itertools
@@ -46,12 +48,12 @@ class _Memory:
 class _Compiled(NamedTuple):
     """The functions to act and to learn, and the optimiser."""
 
-    act: Callable[[Params, Vector], jax.Array]
-    learn: Callable[..., tuple[Params, Params]]
+    act: Callable[[Params, Vector], Any]
+    learn: Callable[..., tuple[Params, Params, Any]]
     optimiser: optax.GradientTransformation
 
 
-def _compiled(alpha: float, discount: float) -> _Compiled:
+def _compiled(alpha: float, discount: float, lean: bool) -> _Compiled:
     optimiser = optax.adam(alpha)
 
     def values(params: Params, seen: jax.Array) -> jax.Array:
@@ -63,16 +65,23 @@ def _compiled(alpha: float, discount: float) -> _Compiled:
     def learn(
         params: Params, target: Params, state: Params, s: jax.Array, a: jax.Array, r: jax.Array, s2: jax.Array,
         ends: jax.Array,
-    ) -> tuple[Params, Params]:  # fmt: skip
+    ) -> tuple[Params, Params, Any]:  # fmt: skip
         goal = r + (1 - ends) * discount * values(target, s2).max(axis=1)
 
-        def loss(params: Params) -> jax.Array:
-            return ((goal - values(params, s)[jnp.arange(len(a)), a]) ** 2).mean()
+        def loss(params: Params) -> tuple[jax.Array, jax.Array]:
+            q = values(params, s)[jnp.arange(len(a)), a]
+            return ((goal - q) ** 2).mean(), q
 
-        moves, state = optimiser.update(jax.grad(loss)(params), state)
-        return optax.apply_updates(params, moves), state
+        told, gradient = jax.value_and_grad(loss, has_aux=True)(params)
+        moves, state = optimiser.update(gradient, state)
+        return optax.apply_updates(params, moves), state, None if lean else told
 
-    return _Compiled(jax.jit(lambda params, s: values(params, s).argmax(axis=1)), jax.jit(learn), optimiser)
+    network, best = jax.jit(values), jax.jit(lambda params, s: values(params, s).argmax(axis=1))
+
+    def act(params: Params, s: Vector) -> Any:
+        return np.asarray(best(params, s)) if lean else jax.device_get(network(params, s).argmax(axis=-1))
+
+    return _Compiled(act, jax.jit(learn), optimiser)
 
 
 def _layers(rng: np.random.Generator, sizes: list[int]) -> Params:
@@ -89,12 +98,14 @@ class PlainDQN:
         name: id of the environment, whose observations are vectors.
         agent: the agent whose network, batch, memory, target network and initial rates are used.
         discount: γ.
+        lean: whether it is the lean loop.
     """
 
-    def __init__(self, name: str, agent: Agent, discount: float) -> None:
+    def __init__(self, name: str, agent: Agent, discount: float, lean: bool = False) -> None:
         self._env, self._agent = SyncVectorEnv([lambda: RecordEpisodeStatistics(gymnasium.make(name))]), agent
+        self._lean = lean
         rates = agent.rates_at_first()[0]
-        self._compiled, self._epsilon = _compiled(rates[ALPHA], discount), rates[EPSILON]
+        self._compiled, self._epsilon = _compiled(rates[ALPHA], discount, lean), rates[EPSILON]
 
     def run(self, steps: int, seed: int) -> list[float]:
         """Take real steps; return the returns of episodes. The step that resets the environment is stored, too."""
@@ -110,14 +121,14 @@ class PlainDQN:
         s, _ = env.reset(seed=seed)
         for step in range(steps):
             explores = rng.random() < self._epsilon
-            a = env.action_space.sample() if explores else np.asarray(act(params, s))
+            a = env.action_space.sample() if explores else act(params, s)
             s2, r, terminated, _, info = env.step(a)
-            memory.add(s[0], a[0], r[0], s2[0], terminated[0])
+            memory.add(s[0], a[0], r[0], (s2 if self._lean else s2.copy())[0], terminated[0])
             s = s2
             if "episode" in info:
                 returns.append(float(info["episode"]["r"][0]))
             if memory.count >= batch and (step + 1) % every == 0:
-                params, state = learn(params, target, state, *memory.sample(rng, batch))
+                params, state, _ = learn(params, target, state, *memory.sample(rng, batch))
             if (step + 1) % target_every == 0:
                 target = params
         return returns
