@@ -18,11 +18,14 @@ import optax
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics
+from numpy.typing import NDArray
 
 from backcast.agents import Agent
 from backcast.core.arrays import Vector
 from backcast.core.interaction import ALPHA, EPSILON
 from backcast.networks.modules import Params
+
+Told = tuple[jax.Array, jax.Array] | None  # the loss, and the values that were learned
 
 
 class _Memory:
@@ -48,8 +51,8 @@ class _Memory:
 class _Compiled(NamedTuple):
     """The functions to act and to learn, and the optimiser."""
 
-    act: Callable[[Params, Vector], Any]
-    learn: Callable[..., tuple[Params, Params, Any]]
+    act: Callable[[Params, Vector], NDArray[np.int32]]
+    learn: Callable[..., tuple[Params, Params, Told]]
     optimiser: optax.GradientTransformation
 
 
@@ -65,7 +68,7 @@ def _compiled(alpha: float, discount: float, lean: bool) -> _Compiled:
     def learn(
         params: Params, target: Params, state: Params, s: jax.Array, a: jax.Array, r: jax.Array, s2: jax.Array,
         ends: jax.Array,
-    ) -> tuple[Params, Params, Any]:  # fmt: skip
+    ) -> tuple[Params, Params, Told]:  # fmt: skip
         goal = r + (1 - ends) * discount * values(target, s2).max(axis=1)
 
         def loss(params: Params) -> tuple[jax.Array, jax.Array]:
@@ -78,8 +81,11 @@ def _compiled(alpha: float, discount: float, lean: bool) -> _Compiled:
 
     network, best = jax.jit(values), jax.jit(lambda params, s: values(params, s).argmax(axis=1))
 
-    def act(params: Params, s: Vector) -> Any:
-        return np.asarray(best(params, s)) if lean else jax.device_get(network(params, s).argmax(axis=-1))
+    def act(params: Params, s: Vector) -> NDArray[np.int32]:
+        a: NDArray[np.int32] = (
+            np.asarray(best(params, s)) if lean else jax.device_get(network(params, s).argmax(axis=-1))
+        )
+        return a
 
     return _Compiled(act, jax.jit(learn), optimiser)
 
