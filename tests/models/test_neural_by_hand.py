@@ -135,6 +135,16 @@ def test_the_loss_of_rewards_and_endings_beside_that_of_states():
         assert forward.reward_loss(network, ends) == pytest.approx(0.5 * 3**2 + math.log(4 / 3))
 
 
+def test_a_contrastive_model_loses_what_the_other_pairs_of_the_batch_take():
+    """Of two pairs that look alike, each has probability ½: log 2 is lost, and nothing with rewards, which are 0."""
+    from backcast.models.neural.contrastive import ContrastiveBackward, ContrastiveForward
+
+    lesson = lesson_of(0, 1, 0, 1)
+    two = lesson._replace(batch=jax.tree.map(lambda each: each.repeat(2, axis=0), lesson.batch))
+    for model, endings in ((ContrastiveBackward(2), 0.0), (ContrastiveForward(2), math.log(2))):
+        assert model.loss(at_zero(model, np.eye(2)), two) == pytest.approx(math.log(2) + endings)
+
+
 def test_a_contrastive_model_loses_half_of_the_squared_error_of_the_reward():
     """The pair of a single transition is certain; over two steps, it is tossed up whether the path is whole."""
     import jax.numpy as jnp
