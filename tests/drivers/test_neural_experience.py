@@ -32,6 +32,6 @@ def test_a_block_of_transitions_is_remembered_as_one_after_another(memory, every
             block.note(place, s, a, r, s2, ends, first)
         at_once = experience.remember_block(at_once, steps[-1], block.transitions)
         for place, step in enumerate(steps):
-            in_turn = experience.remember(in_turn, step, Transitions(*(each[place] for each in came)))
+            in_turn = experience.remember(in_turn, step, Transitions(*(each[place : place + 1] for each in came)))
     for ours, theirs in zip(at_once, in_turn, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -78,8 +78,8 @@ class Experience:
         return jax.lax.cond(ready, plan, lambda learned: learned, learned)
 
     def remember(self, memory: Packed, taken: jax.Array, now: Transitions) -> Packed:
-        """The memory with a transition in place of the oldest."""
-        return memory.put_in_a_row(taken % self._memory, packed(Transitions(*(each[None] for each in now))))
+        """The memory with a transition, (1, …), in place of the oldest."""
+        return memory.put_in_a_row(taken % self._memory, packed(now))
 
     @property
     def block(self) -> int:
@@ -101,6 +101,7 @@ class Experience:
         self, memory: Packed, learned: Learned, taken: jax.Array, now: Transitions, known: Circumstances
     ) -> tuple[Packed, Learned]:
         """Store a transition, and learn from a batch of the memory or, online, from this transition alone."""
+        now = Transitions(*(each[None] for each in now))
         if self.agent.online:
             return memory, self._at_once(learned, now, known)
         memory = self.remember(memory, taken, now)
@@ -122,22 +123,16 @@ class Experience:
         return memory.put(at, Packed(*(each[-fit:] for each in came)))
 
     def learn_block(
-        self,
-        memory: Packed,
-        learned: Learned,
-        taken: jax.Array,
-        came: Packed,
-        known: Circumstances,
+        self, memory: Packed, learned: Learned, taken: jax.Array, came: Packed, known: Circumstances
     ) -> tuple[Packed, Learned]:
         """Store `block` transitions, then learn."""
         if self.agent.online:
-            return memory, self._at_once(learned, Transitions(*(each[0] for each in came.at(jnp.arange(1)))), known)
+            return memory, self._at_once(learned, came.at(jnp.arange(1)), known)
         memory = self.remember_block(memory, taken, came)
         return memory, self._from_memory(memory, learned, taken, known)
 
-    def _at_once(self, learned: Learned, now: Transitions, known: Circumstances) -> Learned:
-        """Learn online from one transition."""
-        batch = Transitions(*(each[None] for each in now))
+    def _at_once(self, learned: Learned, batch: Transitions, known: Circumstances) -> Learned:
+        """Learn online from one transition, (1, …)."""
         pairs = Remembered(batch.s, batch.a, batch.s2)
         eyes, discount, rates, key = known
         return self.agent.update(learned, eyes, batch, None, pairs, batch, discount, rates, key)

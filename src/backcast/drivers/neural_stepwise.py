@@ -129,7 +129,8 @@ class NeuralStepwise:
         self._stream, self._row = streams(seed)[1], zeros(1, setup.n_actions)
         self._block, self._largest = self._compiled.experience.block, 0.0
         self._bounded = -1.0, 0.0  # the largest |reward|, and the bound of values that follows from it
-        self._came, self._now = Block(self._memory, self._block), np.zeros(5)
+        self._came = Block(self._memory, self._block)
+        self._now = np.zeros(5)  # the four rates, and the number of the step
         self._known: tuple[State, Vector] | None = None  # a state, and its values according to what is learned
 
     def state_of(self, observation: Any) -> State:
@@ -216,7 +217,12 @@ class NeuralStepwise:
     def updates(self) -> NDArray[np.int64]:
         """Value updates by learning and by planning, (2,)."""
         packing = self._compiled.packing
-        return np.asarray(packing.one([np.asarray(vector) for vector in self._learned], packing.numbers.updates))
+        return np.asarray(packing.one(self._vectors, packing.numbers.updates))
+
+    @property
+    def _vectors(self) -> list[Vector]:
+        """The learned state, packed, in NumPy arrays."""
+        return [np.asarray(vector) for vector in self._learned]
 
     def judge(self, record: Record, episode: int, largest: float, max_steps: int) -> bool:
         """Measure the error after an episode; return whether the run may continue."""
@@ -230,7 +236,7 @@ class NeuralStepwise:
     def rows(self, record: Record, seconds: Vector) -> RunRows:
         """The results of the run."""
         values = self._all_values()
-        learned = self._compiled.packing.unpack([np.asarray(vector) for vector in self._learned])
+        learned = self._compiled.packing.unpack(self._vectors)
         columns: Any = {name: np.array(getattr(record, name))[None] for name in PER_EPISODE}
         return RunRows(
             **columns,
